@@ -202,9 +202,7 @@ def _easy(rng: np.random.Generator) -> Easy:
     )  # fmt: skip
 
 
-def _estimates(
-    easy: Easy, rng: np.random.Generator, fall: float, context: SageContext
-) -> dict[str, Estimate]:
+def _estimates(easy: Easy, rng: np.random.Generator, fall: float, context: SageContext) -> dict[str, Estimate]:
     def noise(n: int) -> Floats:
         return rng.normal(0, NOISE, n)
 
@@ -231,10 +229,7 @@ def _preference(right: NDArray[np.bool_], context: SageContext) -> Estimate:
     columns = np.stack([right, predicted * actual, predicted, actual], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(SOURCES), EACH)
     method = describe_bootstrap_units("comparisons", SummaryComparisons, groups)
-    figures = [
-        estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups)
-        for i in range(4)
-    ]
+    figures = [estimate(columns, partial(_figure, i), context, "comparisons", method, groups=groups) for i in range(4)]
     return average_estimates(figures, method)
 
 

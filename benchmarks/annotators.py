@@ -60,15 +60,9 @@ def made_study(path: Path, n: int) -> Path:
         )
         for family in FAMILIES
     ]  # fmt: skip
-    items = [
-        ShownItemRow(id=f"{one}-{at}", task=one, payload=payloads[one](at))
-        for one in FAMILIES
-        for at in range(n)
-    ]
+    items = [ShownItemRow(id=f"{one}-{at}", task=one, payload=payloads[one](at)) for one in FAMILIES for at in range(n)]
     gold = [ItemGoldAnswer(id=item.id, gold=0) for item in items]
-    study = StudyFile(
-        name="load", seed=1, tasks=tasks, content=hash_items_and_gold(items, gold), guidelines="1"
-    )
+    study = StudyFile(name="load", seed=1, tasks=tasks, content=hash_items_and_gold(items, gold), guidelines="1")
     return write_study(path, study, items, gold)
 
 
@@ -92,9 +86,7 @@ class Served:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self._process = subprocess.Popen(
-            self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        self._process = subprocess.Popen(self._command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
@@ -172,15 +164,7 @@ class Person(threading.Thread):
             item, seq = order[seq % len(order)], seq + 1
             self._sure("GET", f"items/{quote(item, safe='')}")
             value = self._value(families[item])
-            body = {
-                "value": value,
-                "seconds": 1.5,
-                "flag": "",
-                "comment": "",
-                "seq": seq,
-                "tab": "t",
-                "paused": 0,
-            }
+            body = {"value": value, "seconds": 1.5, "flag": "", "comment": "", "seq": seq, "tab": "t", "paused": 0}
             for _ in range(1 + (self.random.random() < DOUBLE)):
                 self._save(item, seq, body)
 
@@ -204,9 +188,7 @@ class Person(threading.Thread):
         while True:
             began = time.perf_counter()
             try:
-                status, text = ask(
-                    self._connection, method, self.path + path, body, getattr(self, "form_key", "")
-                )
+                status, text = ask(self._connection, method, self.path + path, body, getattr(self, "form_key", ""))
                 if status < 500 and status != 429:
                     return status, text, time.perf_counter() - began
             except (OSError, http.client.HTTPException):
@@ -238,9 +220,7 @@ def ask(
 def let_annotate(served: Served, *, seconds: float, kills: int, pause: float, seed: int = 1) -> list[Person]:
     """Everybody annotates for so many seconds, while the server is killed and started again `kills` times."""
     stopped = threading.Event()
-    people = [
-        Person(served.port, link, seed + at, pause, stopped) for at, link in enumerate(served.links.values())
-    ]
+    people = [Person(served.port, link, seed + at, pause, stopped) for at, link in enumerate(served.links.values())]
     for person in people:
         person.start()
     chance, ends = random.Random(seed), time.monotonic() + seconds
@@ -272,9 +252,7 @@ def lost_or_doubled(study: Path, served: Served, people: Sequence[Person]) -> li
         held = store.answers(name)
         for (item, seq), value in person.acknowledged.items():
             if steps.get((item, seq)) != [value]:
-                wrong.append(
-                    f"{name} {item} {seq}: {value!r} was acknowledged, {steps.get((item, seq))} is there"
-                )
+                wrong.append(f"{name} {item} {seq}: {value!r} was acknowledged, {steps.get((item, seq))} is there")
             if held[item].seq < seq:
                 wrong.append(f"{name} {item}: {held[item].seq} counts, and {seq} was acknowledged")
         wrong += [f"{name}: {fault}" for fault in person.faults]

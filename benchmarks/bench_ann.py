@@ -145,10 +145,7 @@ def _grown(open_it: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
     import faiss  # noqa: F401
     import usearch.index  # noqa: F401
 
-    (
-        open_index("hnsw-f32", np.ones((2, 8), np.float32)),
-        open_index("flat", np.ones((2, 8), np.float32)),
-    )
+    (open_index("hnsw-f32", np.ones((2, 8), np.float32)), open_index("flat", np.ones((2, 8), np.float32)))
     before = _resident()
     index = open_it(*arguments)
     grown = _resident() - before
@@ -163,9 +160,7 @@ def _resident() -> int:
 
 def usearch_ranked(index: Any, queries: Floats) -> RankedCandidates:
     found = index.search(queries, K, threads=count_cores())
-    return RankedCandidates(
-        np.asarray(found.keys).astype(np.int64), -np.asarray(found.distances, dtype=np.float64)
-    )
+    return RankedCandidates(np.asarray(found.keys).astype(np.int64), -np.asarray(found.distances, dtype=np.float64))
 
 
 def show(rows: list[Row], n: int, dim: int) -> None:

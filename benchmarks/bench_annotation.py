@@ -38,9 +38,7 @@ def main() -> int:
         f"{given.people} annotators, {seconds:g} s, {kills} kills, pause {given.pause:g} s: {len(saves):,} saves "
         f"acknowledged, {len(saves) / seconds:,.0f} a second"
     )
-    print(
-        f"save: p50 {cut[49]:.1f} ms, p95 {cut[94]:.1f} ms, p99 {cut[98]:.1f} ms, longest {saves[-1]:.0f} ms"
-    )
+    print(f"save: p50 {cut[49]:.1f} ms, p95 {cut[94]:.1f} ms, p99 {cut[98]:.1f} ms, longest {saves[-1]:.0f} ms")
     print(f"asked again while no server answered: {sum(person.unanswered for person in people):,}")
     print(f"acknowledged and not there exactly once: {len(wrong)}; exit of the stopped server: {code}")
     for line in wrong[:10]:

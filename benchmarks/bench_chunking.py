@@ -60,9 +60,7 @@ def peer(name: str, ends: TokenEndFinder, chunking: Chunking) -> Cut:
     if name == "cl100k":
         splitter = TextSplitter.from_tiktoken_model("gpt-4", chunking.limit, overlap=chunking.overlap)
     else:
-        splitter = TextSplitter.from_callback(
-            lambda text: len(ends(text)), chunking.limit, overlap=chunking.overlap
-        )
+        splitter = TextSplitter.from_callback(lambda text: len(ends(text)), chunking.limit, overlap=chunking.overlap)
 
     def cut(text: str) -> Spans:
         return [(start, start + len(body)) for start, body in splitter.chunk_indices(text)]
@@ -70,9 +68,7 @@ def peer(name: str, ends: TokenEndFinder, chunking: Chunking) -> Cut:
     return cut
 
 
-def measure(
-    who: str, tokens: str, cut: Cut, ends: TokenEndFinder, articles: Sequence[str], repeats: int
-) -> Row:
+def measure(who: str, tokens: str, cut: Cut, ends: TokenEndFinder, articles: Sequence[str], repeats: int) -> Row:
     megabytes = sum(len(text.encode()) for text in articles) / 1e6
     rates = []
     for _ in range(repeats + 1):
@@ -82,9 +78,7 @@ def measure(
     sizes, shared, letters, lost = [], [], 0, 0
     for text, found in zip(articles, spans, strict=True):
         sizes += [len(ends(text[start:end])) for start, end in found]
-        shared += [
-            len(ends(text[start:end])) if start < end else 0 for (_, end), (start, _) in pairwise(found)
-        ]
+        shared += [len(ends(text[start:end])) if start < end else 0 for (_, end), (start, _) in pairwise(found)]
         covered = bytearray(len(text))
         for start, end in found:
             covered[start:end] = b"\1" * (end - start)

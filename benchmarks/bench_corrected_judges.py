@@ -80,9 +80,7 @@ def simulated(draws: int) -> None:
 def one_sided(draws: int) -> None:
     """Judges who call relevant what is not, or the reverse, and are right otherwise."""
     print("\n## Judges who err to one side\n")
-    print(
-        "| What is labelled | Judge | Wrong | Labels | Held | People alone | Width | Widest | A label is worth |"
-    )
+    print("| What is labelled | Judge | Wrong | Labels | Held | People alone | Width | Widest | A label is worth |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for share in (0.1, 0.3):
         people = np.repeat([0.0, 1.0], [round(100 * (1 - share)), round(100 * share)])
@@ -107,12 +105,7 @@ def _erring(is_lenient: bool, rate: float) -> Judge:
 
 
 def held(
-    rng: np.random.Generator,
-    people: Values,
-    judge: Values | Judge | None,
-    n: int,
-    draws: int,
-    kappa: float = 0.0,
+    rng: np.random.Generator, people: Values, judge: Values | Judge | None, n: int, draws: int, kappa: float = 0.0
 ) -> Held:
     """The values of all units stand for all there are; `ALL` are drawn with replacement, `n` of them labelled."""
     truth, rows = float(people.mean()), []
@@ -150,18 +143,12 @@ def read(folder: Path) -> Sets:
         judge = " ".join(filter(None, (row["judge"], row.get("prompt"))))
         if row.get("run") in (None, 0):
             key = collection or row["collection"], judge
-            found[key].append(
-                (row["query_id"], row["doc_id"], int(row["human_grade"]), int(row["llm_grade"]))
-            )
+            found[key].append((row["query_id"], row["doc_id"], int(row["human_grade"]), int(row["llm_grade"])))
     return found
 
 
 def _rows(folder: Path) -> Iterator[tuple[str, dict[str, object]]]:
-    files = {
-        "judge_llmjudge2024": "LLMJudge 2024",
-        "judge_dl21_dl22_9llms": "",
-        "judge_trecrag25_umbrela2": "RAG 2025",
-    }
+    files = {"judge_llmjudge2024": "LLMJudge 2024", "judge_dl21_dl22_9llms": "", "judge_trecrag25_umbrela2": "RAG 2025"}
     for file, collection in files.items():
         with gzip.open(folder / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
             for line in lines:
@@ -172,9 +159,7 @@ def passages(sets: Sets, draws: int) -> None:
     """Labels of single passages: the mean grade, and the share of relevant ones."""
     print("\n## Real judges, passages\n")
     print("Over the judges of a collection: the mean, and the lowest and highest.\n")
-    print(
-        "| Collection | Judges | Kappa | What | Labels | Held | Lowest | Highest | Widest | A label is worth |"
-    )
+    print("| Collection | Judges | Kappa | What | Labels | Held | Lowest | Highest | Widest | A label is worth |")
     print("|---|---:|---|---|---:|---:|---:|---:|---:|---|")
     for collection in dict.fromkeys(key[0] for key in sets):
         judges = {judge: rows for (where, judge), rows in sets.items() if where == collection}
@@ -189,9 +174,7 @@ def passages(sets: Sets, draws: int) -> None:
                     rng = make_seeded_generator(1337, collection, judge, what, str(n))
                     found.append(held(rng, values[:, 0], values[:, 1], n, draws))
                 ends = f"{min(kappas):.2f} to {max(kappas):.2f}"
-                print(
-                    f"| {collection} | {len(judges)} | {ends} | {what} | {n} | {_over(found)} |", flush=True
-                )
+                print(f"| {collection} | {len(judges)} | {ends} | {what} | {n} | {_over(found)} |", flush=True)
 
 
 def _over(found: Sequence[Held]) -> str:
@@ -205,15 +188,11 @@ def _over(found: Sequence[Held]) -> str:
 def queries(sets: Sets, draws: int) -> None:
     """Labels of whole queries: measures of a ranking, of DL 2021 and 2022 together."""
     print("\n## Real judges, whole queries\n")
-    print(
-        "The ranking is by the grades of another judge, the first of the file; DL 2021 and 2022 together.\n"
-    )
+    print("The ranking is by the grades of another judge, the first of the file; DL 2021 and 2022 together.\n")
     print("| Measure | Judges | Labelled queries | Held | Lowest | Highest | Widest | A label is worth |")
     print("|---|---:|---:|---:|---:|---:|---:|---|")
     names = list(dict.fromkeys(judge for where, judge in sets if where.lower().startswith("dl2")))
-    both = {
-        name: [row for where, judge in sets if judge == name for row in sets[where, judge]] for name in names
-    }
+    both = {name: [row for where, judge in sets if judge == name for row in sets[where, judge]] for name in names}
     runs = _ranked(both[names[0]])
     for measure in ("nDCG@10", "Precision4+@10", "RA-nWG@10", "N-Recall4+@10", "Harm@10"):
         pairs = {name: _measured(measure, both[name], runs) for name in names[1:]}

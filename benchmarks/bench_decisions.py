@@ -95,12 +95,7 @@ def main() -> None:
 def validity(studies: int) -> None:
     """Studies of runs that are exactly equal, and of a run that is exactly at its bar: every decision is false."""
     print(HEAD.format(studies=f"{studies:,}", others=f"{studies // 10:,}", each=EACH))
-    worlds = {
-        "Two equal runs": (2, ""),
-        "Three equal runs": (3, ""),
-        "At the bar": (1, ""),
-        "nDCG@5": (2, "nDCG@5"),
-    }
+    worlds = {"Two equal runs": (2, ""), "Three equal runs": (3, ""), "At the bar": (1, ""), "nDCG@5": (2, "nDCG@5")}
     wrong = {
         title: _false(studies if title == "Two equal runs" else studies // 10, *world)
         for title, world in worlds.items()
@@ -125,9 +120,7 @@ def _wrong(runs: int, measure: str, number: int) -> dict[str, int]:
     rng = make_seeded_generator(1337, "equal", str(runs), measure, str(number))
     entries, labels = _equal(rng, runs)
     population = (
-        make_comparison_items_of_runs(entries, measure or "Precision4+@5")
-        if runs > 1
-        else _at_bar(entries, labels)
+        make_comparison_items_of_runs(entries, measure or "Precision4+@5") if runs > 1 else _at_bar(entries, labels)
     )
     wrong = dict.fromkeys(JUDGES, 0)
     for name, judge in JUDGES.items():
@@ -144,9 +137,7 @@ def _at_bar(entries: Mapping[str, RunOrQrelsEntries], labels: Labels) -> Compari
     """The first run, and as its bar what it has."""
     one = {"a": entries["a"]}
     free = make_comparison_items_of_runs(one, "Precision4+@5", 0.0)
-    return make_comparison_items_of_runs(
-        one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum())
-    )
+    return make_comparison_items_of_runs(one, "Precision4+@5", float(free.values(range(len(free.low)), labels).sum()))
 
 
 def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, RunOrQrelsEntries], Labels]:
@@ -168,9 +159,7 @@ def _equal(rng: np.random.Generator, runs: int) -> tuple[dict[str, RunOrQrelsEnt
     return {name: read_entries_in_memory(run, "run", name) for name, run in found.items()}, labels
 
 
-def _guide(
-    population: ComparisonItemPopulation, labels: Labels, judge: Judge, rng: np.random.Generator
-) -> Labels:
+def _guide(population: ComparisonItemPopulation, labels: Labels, judge: Judge, rng: np.random.Generator) -> Labels:
     true = np.array([labels[key] for key in population.keys])
     return dict(zip(population.keys, judge(true, rng).tolist(), strict=True))
 
@@ -179,9 +168,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
     """Labels to a decision between every two runs, beside a fixed number of queries with all their passages graded."""
     judges = {name: JUDGES[name] for name in ("no judge", "kappa 0.2", "kappa 0.6", "kappa 0.9")}
     print(LABELS_HEAD.format(studies=studies, measure=MEASURE))
-    print(
-        "| Set | Better | Worse | Difference | Labels in all | Fixed | " + " | ".join(judges) + " | Wrong |"
-    )
+    print("| Set | Better | Worse | Difference | Labels in all | Fixed | " + " | ".join(judges) + " | Wrong |")
     print("|---|---|---|---:|---:|---:|" + "---:|" * (len(judges) + 1))
     ratios: dict[str, list[float]] = {name: [] for name in judges}
     planned: dict[str, list[tuple[float, float]]] = {}
@@ -210,10 +197,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
                 f"| {name} | {better} | {worse} | {abs(difference):.4f} | {population.cost.sum():,} | {fixed:,.0f} "
                 f"| {cells} | {wrong} of {studies * len(judges)} |", flush=True,
             )  # fmt: skip
-        print(
-            f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|",
-            flush=True,
-        )
+        print(f"| {name} | *one plan for all ten* | | | | {plan:,.0f} | " + " | " * len(judges) + "|", flush=True)
     print("\nMedian over the twenty pairs of the labels used, as a share of those of the fixed n:\n")
     print("| Guide | Of one told the difference | Of one plan for all pairs |")
     print("|---|---:|---:|")
@@ -222,9 +206,7 @@ def labels_used(data: Path, runs: Path, studies: int) -> None:
         print(f"| {kind} | {np.median(ratios[kind]):.2f} | {over:.2f} |")
 
 
-def _worlds(
-    name: str, data: Path, runs: Path
-) -> Iterator[tuple[tuple[str, str], ComparisonItemPopulation, Labels]]:
+def _worlds(name: str, data: Path, runs: Path) -> Iterator[tuple[tuple[str, str], ComparisonItemPopulation, Labels]]:
     found, grades = _read_world(name, data, runs)
     for a, b in combinations(found, 2):
         population = make_comparison_items_of_runs({a: found[a], b: found[b]}, MEASURE)
@@ -268,10 +250,7 @@ def forecasts(data: Path, runs: Path, studies: int) -> None:
     print("|---|" + "---:|" * len(bins))
     for kind in (*(f"{runs}, {by}" for runs in FORECAST_RUNS for by in ("passages", "queries")), ""):
         mine = [one for one in told if one.kind.startswith(kind)]
-        cells = [
-            [one for one in mine if low <= one.chance and (one.chance < high or high == 1)]
-            for low, high in bins
-        ]
+        cells = [[one for one in mine if low <= one.chance and (one.chance < high or high == 1)] for low, high in bins]
         print(f"| {kind or 'all'} | " + " | ".join(_said_and_came(cell) for cell in cells) + " |")
 
 
@@ -300,9 +279,7 @@ def _foretell(name: str, data: Path, runs: Path, number: int) -> list[Foretold]:
     )
     labels = {key: grades.get(key, 1) for key in population.keys}
     judge = JUDGES[str(rng.choice(["no judge", "kappa 0.6", "kappa 0.9"]))]
-    terms = DecisionSettings(
-        ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng)
-    )
+    terms = DecisionSettings(ALPHA, number, 20, {} if judge is None else _guide(population, labels, judge, rng))
     by = "queries" if population.asked.linear is None else "passages"
     return list(_follow_forecasts(f"{kind}, {by}", population, labels, terms))
 
@@ -312,16 +289,12 @@ def _follow_forecasts(
 ) -> Iterator[Foretold]:
     whole = find_study_state_from_labels(population, labels, terms)
     for n in np.unique(np.geomspace(20, max(len(whole.asked), 21), 10).round().astype(int)).tolist():
-        course = find_study_state_from_labels(
-            population, {key: labels[key] for key in whole.asked[:n]}, terms
-        )
+        course = find_study_state_from_labels(population, {key: labels[key] for key in whole.asked[:n]}, terms)
         decision = make_decision_study_record(course, terms)
         if not decision.is_open:
             return
         # Where nothing is better, the study ends with the last label: that is an answer, too.
-        yield from (
-            Foretold(kind, step.chance, whole.used <= decision.used + step.more) for step in decision.ahead
-        )
+        yield from (Foretold(kind, step.chance, whole.used <= decision.used + step.more) for step in decision.ahead)
 
 
 def _difference(population: ComparisonItemPopulation, labels: Labels) -> float:

@@ -41,9 +41,7 @@ def made_texts(encoder: MiniLMEncoder, lengths: list[int]) -> list[str]:
     return texts
 
 
-def measure(
-    what: str, texts: list[str], ours: dict[str, MiniLMEncoder], peer: Any, repeats: int
-) -> list[Comparison]:
+def measure(what: str, texts: list[str], ours: dict[str, MiniLMEncoder], peer: Any, repeats: int) -> list[Comparison]:
     """A row for each of ours."""
 
     def asked() -> Any:
@@ -57,9 +55,7 @@ def measure(
     rounds = []
     for _ in range(repeats):
         theirs = cpu_seconds(asked)
-        rounds.append(
-            (theirs, {name: cpu_seconds(lambda one=one: fresh(one, texts)) for name, one in ours.items()})
-        )
+        rounds.append((theirs, {name: cpu_seconds(lambda one=one: fresh(one, texts)) for name, one in ours.items()}))
     rows = []
     for name in ours:
         ratios = [theirs / mine[name] for theirs, mine in rounds]

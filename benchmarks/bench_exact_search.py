@@ -40,9 +40,7 @@ def disagreement(queries: Floats, corpus: Floats, index: Any) -> str:
     ours, (_, theirs) = exact_search(queries, corpus, K).indices, index.search(queries, K)
     rows, places = np.nonzero(ours != theirs)
     asked = queries[rows].astype(np.float64)
-    mine, other = (
-        np.einsum("nd,nd->n", asked, corpus[ids[rows, places]].astype(np.float64)) for ids in (ours, theirs)
-    )
+    mine, other = (np.einsum("nd,nd->n", asked, corpus[ids[rows, places]].astype(np.float64)) for ids in (ours, theirs))
     apart = np.abs(mine - other).max(initial=0.0)
     return (
         f"ids equal in {ours.size - len(rows):,} of {ours.size:,} places; in the other {len(rows):,} the float64 "

@@ -91,9 +91,7 @@ def work(part: Part) -> Cell:
     for start in range(0, len(part.seeds), part.together):
         seeds = part.seeds[start : start + part.together]
         pools = [draw_pool(ALL[part.world], seed) for seed in seeds]
-        played = play_together(
-            engine, pools, part.disagreement, max_calls=part.max_calls, at=part.at, seed=seeds[0]
-        )
+        played = play_together(engine, pools, part.disagreement, max_calls=part.max_calls, at=part.at, seed=seeds[0])
         cell.seconds += played[0].seconds
         for seed, one in zip(seeds, played, strict=True):
             _enter(cell, seed, one)
@@ -112,9 +110,7 @@ def _enter(cell: Cell, seed: int, played: Played) -> None:
         for claim, value in look.claims.items():
             claims.setdefault(claim, []).append(round(value, 5))
         claims.setdefault("doubts", []).append(", ".join(look.doubts))
-        claims.setdefault("claimed", []).append(
-            round(look.claims[CLAIM], 5) if CLAIM in look.claims else None
-        )
+        claims.setdefault("claimed", []).append(round(look.claims[CLAIM], 5) if CLAIM in look.claims else None)
 
 
 def parts(asked: argparse.Namespace) -> Iterator[Part]:
@@ -185,9 +181,7 @@ def tables(cells: Sequence[Cell], reference: str) -> str:
         if engine != reference and by_key:
             head.append(f"first >= `{reference}`")
         lines += ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-        lines += [
-            _row(cell, ats, by_key.get((reference, *cell.key[1:3])), engine != reference) for cell in own
-        ]
+        lines += [_row(cell, ats, by_key.get((reference, *cell.key[1:3])), engine != reference) for cell in own]
         lines.append("")
     return "\n".join(lines)
 
@@ -251,9 +245,7 @@ def read(path: Path) -> list[Cell]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", nargs="+", default=["grades", "single_shot", "locks"])
     parser.add_argument("--worlds", nargs="+", default=list(WORLDS), choices=list(ALL))
     parser.add_argument("--disagreements", nargs="+", type=float, default=list(DISAGREEMENTS))
@@ -266,9 +258,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--merge", nargs="+", type=Path, default=[], help="JSON files in place of playing")
     parser.add_argument("--reference", default="locks")
-    parser.add_argument(
-        "--reliability", action="store_true", help="claimed against true, in place of tau and overlap"
-    )
+    parser.add_argument("--reliability", action="store_true", help="claimed against true, in place of tau and overlap")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--markdown", type=Path)
     asked = parse_sizes(parser, seeds=2, worlds=["normal"], disagreements=[0.1], piece=1, processes=1)

@@ -99,21 +99,14 @@ def search(device: str, n: int, queries: int, checked: int, repeats: int) -> lis
     peer = _peer_search(device, corpus, asked, repeats)
     for name, do in (
         (f"{queries:,} queries in {n:,} x {corpus.shape[1]} on the card", lambda: kept.search(asked, K)),
-        (
-            "the same from memory, carried there",
-            lambda: on_card.search_vectors_on_gpu(device, asked, corpus, none),
-        ),
+        ("the same from memory, carried there", lambda: on_card.search_vectors_on_gpu(device, asked, corpus, none)),
     ):
         seconds = timed(do, device, repeats)
         rows.append(Row(name, seconds, queries, work / seconds / best, peer))
     here = exact.exact_search(asked[:checked], corpus, K)
     found = kept.search(asked, K)
-    same = np.array_equal(found.indices[:checked], here.indices) and np.array_equal(
-        found.scores[:checked], here.scores
-    )
-    print(
-        f"search: the processor's results for the first {checked} queries, bit by bit: {'yes' if same else 'NO'}"
-    )
+    same = np.array_equal(found.indices[:checked], here.indices) and np.array_equal(found.scores[:checked], here.scores)
+    print(f"search: the processor's results for the first {checked} queries, bit by bit: {'yes' if same else 'NO'}")
     if not same:
         raise SystemExit(1)
     return rows
@@ -130,9 +123,7 @@ def _peer_search(device: str, corpus: Floats, asked: Floats, repeats: int) -> fl
     there = torch.from_numpy(corpus).to(device)
     found = torch.from_numpy(asked)
     return timed(
-        lambda: semantic_search(found.to(device), there, query_chunk_size=len(asked), top_k=K),
-        device,
-        repeats,
+        lambda: semantic_search(found.to(device), there, query_chunk_size=len(asked), top_k=K), device, repeats
     )
 
 
@@ -163,12 +154,8 @@ def encoding(device: str, texts: list[str], dtype: str, repeats: int) -> Row | N
         encoder._model.encode(ordered, batch_size=encoder._batch, show_progress_bar=False)
         theirs.append(time.perf_counter() - start)
     seconds = statistics.median(own)
-    print(
-        f"MiniLM {dtype}: ours {min(own):.2f} to {max(own):.2f} s, theirs {min(theirs):.2f} to {max(theirs):.2f} s"
-    )
-    lengths = [
-        len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]
-    ]
+    print(f"MiniLM {dtype}: ours {min(own):.2f} to {max(own):.2f} s, theirs {min(theirs):.2f} to {max(theirs):.2f} s")
+    lengths = [len(ids) for ids in encoder._model.tokenizer(ordered, truncation=True, max_length=256)["input_ids"]]
     best = peak(device, dtype, 8192 if device != "cpu" else 256)
     joiner = encoder._make_torch_runner(None)._joined
     same = joiner.same

@@ -43,15 +43,10 @@ def main() -> None:
     need(folder / "retrieval", "the dataset")
     data = open_dataset(str(asked.dataset)).load("retrieval").data
     encoder = open_system(asked.system, tokenizer=open_tokenizer("words"))
-    sides = (
-        (data.corpus.texts[: asked.passages], "document"),
-        (data.queries.texts[: asked.passages], "query"),
-    )
+    sides = ((data.corpus.texts[: asked.passages], "document"), (data.queries.texts[: asked.passages], "query"))
     corpus, queries = (scale_rows_to_unit_length(encoder.vectors(texts, role)) for texts, role in sides)
     exact = exact_search(queries, corpus, max(CUTOFFS))
-    table = Table(
-        title=f"{len(corpus):,} texts and {len(queries):,} queries of {asked.dataset.stem} by {asked.system}"
-    )
+    table = Table(title=f"{len(corpus):,} texts and {len(queries):,} queries of {asked.dataset.stem} by {asked.system}")
     for heading in ("index", *(f"recall@{k}" for k in CUTOFFS), "MB in memory"):
         table.add_column(heading, justify="left" if heading == "index" else "right")
     for spec in SPECS:

@@ -47,9 +47,7 @@ def made_up(out: Path, files: int) -> None:
         if task == 0:
             folder.mkdir(parents=True)
             (folder / "model_meta.json").write_text(
-                json.dumps(
-                    {"name": f"org{model % 40}/model-{model}", "revision": f"{model:040x}", "embed_dim": 384}
-                )
+                json.dumps({"name": f"org{model % 40}/model-{model}", "revision": f"{model:040x}", "embed_dim": 384})
             )
         entries = [
             {
@@ -82,9 +80,7 @@ def _measured(connection: Any, work: Callable[..., int], *arguments: Any) -> Non
     began = time.perf_counter()
     count = work(*arguments)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    connection.send(
-        (count, time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
-    )
+    connection.send((count, time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024))
 
 
 def measured(name: str, work: Callable[..., int], *arguments: Any) -> None:

@@ -53,9 +53,7 @@ def ours(path: str, asked: Floats, memory: int) -> tuple[Any, Any]:
     from embassay.runs.memory import measure_resident_memory
     from embassay.search.indexes import open_index
 
-    index = open_index(
-        "flat", np.load(path, mmap_mode="r"), memory=(memory - (measure_resident_memory() or 0)) // 2
-    )
+    index = open_index("flat", np.load(path, mmap_mode="r"), memory=(memory - (measure_resident_memory() or 0)) // 2)
     found = index.search(asked, K)
     return found.indices, found.scores
 
@@ -133,9 +131,7 @@ def compare(given: argparse.Namespace, path: Path) -> None:
             raise SystemExit(f"more than the {format_memory_size(limit)} promised")
     (ids, scores), (peer_ids, peer_scores) = found["ours"], found["faiss"]
     apart = np.abs(scores - peer_scores).max()
-    print(
-        f"ids equal in {(ids == peer_ids).sum():,} of {ids.size:,} places; scores differ by at most {apart:.1e}"
-    )
+    print(f"ids equal in {(ids == peer_ids).sum():,} of {ids.size:,} places; scores differ by at most {apart:.1e}")
 
 
 if __name__ == "__main__":

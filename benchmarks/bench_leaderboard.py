@@ -26,12 +26,7 @@ from typing import Any
 import numpy as np
 from timing import parse_sizes
 
-from embassay.protocols.kernel.comparisons import (
-    OVERALL,
-    SystemHeadlineValue,
-    SystemStanding,
-    write_standings,
-)
+from embassay.protocols.kernel.comparisons import OVERALL, SystemHeadlineValue, SystemStanding, write_standings
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder
 
@@ -55,9 +50,7 @@ class Shape:
 
 def main() -> None:
     """Write, serve, ask, print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--systems", type=int, default=200)
     parser.add_argument("--results", type=int, default=500)
     parser.add_argument("--folders", type=int, default=2000)
@@ -100,15 +93,7 @@ def write_run(path: Path, system: int, version: int, shape: Shape, common: np.nd
         value = float(rng.uniform(0.2, 0.9))
         task = list(TASKS)[more % len(TASKS)]
         rows.append(
-            _row(
-                task,
-                f"data{more % shape.datasets}",
-                f"measure_{more}",
-                name,
-                value,
-                value - 0.02,
-                value + 0.02,
-            )
+            _row(task, f"data{more % shape.datasets}", f"measure_{more}", name, value, value - 0.02, value + 0.02)
         )
     folder = RunFolder(path)
     write_standings(path, standings)
@@ -124,9 +109,7 @@ def _places(shape: Shape) -> Iterator[tuple[str, str, str]]:
             yield from ((task, f"data{number}", measure) for number in range(shape.datasets))
 
 
-def _row(
-    task: str, dataset: str, measure: str, name: str, value: float, low: float, high: float
-) -> ResultRow:
+def _row(task: str, dataset: str, measure: str, name: str, value: float, low: float, high: float) -> ResultRow:
     return ResultRow(
         "sage", task, dataset, "", "en" if dataset else "", "", name, measure, value, ITEMS, float(low), float(high),
         "bootstrap over documents", SEED,
@@ -201,9 +184,7 @@ def _grow(client: Client, root: Path, place: str) -> None:
         found = json.loads(answer.text)
         if found["stamp"] != stamp:
             _print("new run seen after", time.perf_counter() - began)
-            print(
-                f"  {'its update, zipped':28} {answer.size / 1024:8.1f} KB{' (whole)' if found['whole'] else ''}"
-            )
+            print(f"  {'its update, zipped':28} {answer.size / 1024:8.1f} KB{' (whole)' if found['whole'] else ''}")
             _print("slowest answer meanwhile", slowest)
             break
         time.sleep(0.1)

@@ -55,19 +55,13 @@ def long_texts(n: int, data: Path) -> list[str]:
 
 def cut_texts(n: int, data: Path, tokenizer: Any) -> list[str]:
     """`n` long texts, cut after 145 tokens."""
-    return [
-        b"".join(tokenizer.pieces(text)[:TOKENS]).decode("utf-8", "ignore") for text in long_texts(n, data)
-    ]
+    return [b"".join(tokenizer.pieces(text)[:TOKENS]).decode("utf-8", "ignore") for text in long_texts(n, data)]
 
 
 def scaled(row: Comparison, factor: float) -> Comparison:
     """The peer's seconds for `factor` times as much work as it did."""
     return replace(
-        row,
-        peer=row.peer * factor,
-        ratio=row.ratio * factor,
-        lowest=row.lowest * factor,
-        highest=row.highest * factor,
+        row, peer=row.peer * factor, ratio=row.ratio * factor, lowest=row.lowest * factor, highest=row.highest * factor
     )
 
 
@@ -80,8 +74,7 @@ def matrix_row(
     starts = [i * (2 * total - i - 1) // 2 for i in rows]
     found = system.distances(texts)
     worst = max(
-        np.abs(1 - found[start : start + total - 1 - i] - peer(i)).max()
-        for i, start in zip(rows, starts, strict=True)
+        np.abs(1 - found[start : start + total - 1 - i] - peer(i)).max() for i, start in zip(rows, starts, strict=True)
     )
     print(f"{name}: greatest difference {worst:.1e}")
     row = compare(name, lambda: system.distances(texts), lambda: [peer(i) for i in rows], repeats)

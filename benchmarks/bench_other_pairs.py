@@ -57,9 +57,7 @@ def main() -> None:
     for file in FILES:
         need(asked.data / file, "a set of pairs")
     worlds = {system: worlds_of(asked.data, system) for system in asked.systems}
-    print(
-        "# Thresholds on other pairs, and thresholds by luck\n\n`python benchmarks/bench_other_pairs.py --data DATA`"
-    )
+    print("# Thresholds on other pairs, and thresholds by luck\n\n`python benchmarks/bench_other_pairs.py --data DATA`")
     shifts(worlds)
     luck(worlds)
 
@@ -91,12 +89,8 @@ def of(numbers: Numbers, rows: NDArray[np.int64]) -> dict[str, NDArray[np.float6
 
 def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
     """A threshold from one source on another: how often 100 unlabelled pairs show it where its precision is lost."""
-    print(
-        f"\n## Shifts that left a promised precision of {AIM:g} below {BAD:g}, seen by {NEW} unlabelled pairs\n"
-    )
-    print(
-        "| System | Shifts | By similarity alone | With counts of the texts | False alarms, alone | With counts |"
-    )
+    print(f"\n## Shifts that left a promised precision of {AIM:g} below {BAD:g}, seen by {NEW} unlabelled pairs\n")
+    print("| System | Shifts | By similarity alone | With counts of the texts | False alarms, alone | With counts |")
     print("|---|---:|---:|---:|---:|---:|")
     for system, by_source in worlds.items():
         seen, alarms = [], []
@@ -105,9 +99,7 @@ def shifts(worlds: Mapping[str, Mapping[str, World]]) -> None:
                 rng = make_seeded_generator(2, system, source, str(draw))
                 order = rng.permutation(len(same))
                 own, rest = order[:LABELLED], order[LABELLED:]
-                threshold = find_threshold_for_precision(
-                    numbers[SIMILARITY][own], same[own], AIM, 0.95, rng
-                ).value
+                threshold = find_threshold_for_precision(numbers[SIMILARITY][own], same[own], AIM, 0.95, rng).value
                 reference = sample_pair_features_each_sorted(of(numbers, own), rng)
                 alarms += [differs(reference, of(numbers, rng.permutation(rest)[:NEW])) for _ in range(4)]
                 for other, (new, truth) in by_source.items():
@@ -127,9 +119,7 @@ def differs(reference: Mapping[str, tuple[float, ...]], new: Numbers) -> tuple[b
 def luck(worlds: Mapping[str, Mapping[str, World]]) -> None:
     """Labels drawn from each source: thresholds given and broken, before and after those by luck are withheld."""
     print(f"\n## Thresholds by luck, withheld below {LEAST_CHANCE:.0%}\n")
-    print(
-        "| Samples that give one | Samples | Given | Broken | Kept | Broken |\n|---|---:|---:|---:|---:|---:|"
-    )
+    print("| Samples that give one | Samples | Given | Broken | Kept | Broken |\n|---|---:|---:|---:|---:|---:|")
     cells = [
         cell(numbers[SIMILARITY], same, aim, n, make_seeded_generator(3, system, source, str(aim), str(n)))
         for system, by_source in worlds.items()

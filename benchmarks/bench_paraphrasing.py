@@ -35,9 +35,7 @@ TEXTS = 200 if "--quick" in sys.argv else 20_000
 def texts(count: int) -> list[TextToParaphrase]:
     places = ("in the old house", "near a small river", "behind the new station", "on the market square")
     return [
-        TextToParaphrase(
-            f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en"
-        )
+        TextToParaphrase(f"Two people are walking {places[i % 4]} with dog number {i}, and a man says hello.", "en")
         for i in range(count)
     ]
 

@@ -76,9 +76,7 @@ def peers() -> dict[str, Augment]:
         "numerize": char.OcrAug(aug_char_p=1.0, **all_words).augment,
         "negate": word.ReservedAug(reserved_tokens=groups, aug_p=1.0, aug_max=None).augment,
         "word_shuffle": word.RandomWordAug(action="swap", aug_p=1.0, aug_max=None).augment,
-        "sentence_shuffle": RandomSentAug(
-            mode="random", aug_p=1.0, aug_max=None, tokenizer=split_sentences
-        ).augment,
+        "sentence_shuffle": RandomSentAug(mode="random", aug_p=1.0, aug_max=None, tokenizer=split_sentences).augment,
     }
 
 
@@ -89,9 +87,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def measure(
-    corpus: str, texts: list[str], perturbation: Perturbation, augment: Augment | None, repeats: int
-) -> Rate:
+def measure(corpus: str, texts: list[str], perturbation: Perturbation, augment: Augment | None, repeats: int) -> Rate:
     ids = [str(number) for number in range(len(texts))]
     megabytes = sum(len(text.encode("utf-8", "replace")) for text in texts) / 1e6
 

@@ -67,9 +67,7 @@ def main() -> None:
     scored = dict(_scored(asked.data))
     for aim in AIMS:
         print(f"\n## Precision at least {aim:g}\n")
-        print(
-            "| Set | System | Labels | Given | Broken | On the rest | Naive broken | Recall | Naive | Oracle |"
-        )
+        print("| Set | System | Labels | Given | Broken | On the rest | Naive broken | Recall | Naive | Oracle |")
         print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
         for key, (scores, same) in scored.items():
             for n in LABELS:
@@ -133,13 +131,7 @@ def rare(scored: Scored, draws: int) -> None:
 
 
 def _rare_row(
-    key: tuple[str, str],
-    scores: Values,
-    same: NDArray[np.bool_],
-    share: float,
-    aim: float,
-    n: int,
-    draws: int,
+    key: tuple[str, str], scores: Values, same: NDArray[np.bool_], share: float, aim: float, n: int, draws: int
 ) -> str:
     weight = np.where(same, share / same.sum(), (1 - share) / (~same).sum())
     order = np.argsort(-scores, kind="stable")
@@ -153,9 +145,7 @@ def _rare_row(
             end = int((ranked >= value).sum()) - 1
             found[draw] = 1, right[end] / accepted[end] < aim, right[end] / share
     ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
-    oracle = max(
-        (float(right[end] / share) for end in ends if right[end] >= aim * accepted[end]), default=0.0
-    )
+    oracle = max((float(right[end] / share) for end in ends if right[end] >= aim * accepted[end]), default=0.0)
     given, broken, recall = found.mean(axis=0)
     return (
         f"| {key[0]} | {key[1]} | {share:.0%} | {aim:g} | {n:,} | {given:.1%} | {broken:.1%} | {recall:.3f} | "
@@ -179,9 +169,7 @@ def _seen(scores: Values, same: NDArray[np.bool_], value: float | None) -> tuple
     return float(same[accepted].mean()), float(same[accepted].sum() / same.sum())
 
 
-def _row(
-    key: tuple[str, str], n: int, found: list[tuple[bool, bool, bool, bool, float, float, float]]
-) -> str:
+def _row(key: tuple[str, str], n: int, found: list[tuple[bool, bool, bool, bool, float, float, float]]) -> str:
     given, broken, on_rest, naive_broken, recall, naive, oracle = np.array(found, float).mean(axis=0)
     shares = " | ".join(f"{one:.1%}" for one in (given, broken, on_rest, naive_broken))
     return f"| {key[0]} | {key[1]} | {n} | {shares} | {recall:.3f} | {naive:.3f} | {oracle:.3f} |"
@@ -197,9 +185,7 @@ def _recall_row(key: tuple[str, str], n: int, scores: Values, same: NDArray[np.b
     return f"| {key[0]} | {key[1]} | {n} | {given / draws:.1%} | {broken / draws:.1%} |"
 
 
-def _probabilities(
-    key: tuple[str, str], n: int, scores: Values, same: NDArray[np.bool_], draws: int = 50
-) -> str:
+def _probabilities(key: tuple[str, str], n: int, scores: Values, same: NDArray[np.bool_], draws: int = 50) -> str:
     found = []
     for draw in range(draws):
         rng = make_seeded_generator(1337, *key, str(n), str(draw))
@@ -217,9 +203,7 @@ def _probabilities(
         ])  # fmt: skip
     if not found:
         return f"| {key[0]} | {key[1]} | {n} | too few of a label | | | | |"
-    return (
-        f"| {key[0]} | {key[1]} | {n} | " + " | ".join(f"{one:.3f}" for one in np.mean(found, axis=0)) + " |"
-    )
+    return f"| {key[0]} | {key[1]} | {n} | " + " | ".join(f"{one:.3f}" for one in np.mean(found, axis=0)) + " |"
 
 
 Scored = dict[tuple[str, str], tuple[Values, NDArray[np.bool_]]]

@@ -35,34 +35,20 @@ def write(folder: Path, queries: int) -> None:
                 docs = rng.choice(DOCUMENTS, DEPTH, replace=False).tolist()
                 scores = np.sort(rng.normal(10, 1, DEPTH))[::-1].tolist()
                 found = enumerate(zip(docs, scores, strict=True), start=1)
-                file.writelines(
-                    f"q{query} Q0 d{query}-{doc} {rank} {score:.6f} x\n" for rank, (doc, score) in found
-                )
+                file.writelines(f"q{query} Q0 d{query}-{doc} {rank} {score:.6f} x\n" for rank, (doc, score) in found)
     rng = np.random.default_rng(0)
     with (folder / "qrels.trec").open("w") as file:
         for query in range(queries):
             docs = rng.choice(DOCUMENTS, JUDGED, replace=False).tolist()
             grades = np.clip(np.round(rng.normal(2.5, 1.2, JUDGED)), 1, 5).astype(int).tolist()
-            file.writelines(
-                f"q{query} 0 d{query}-{doc} {grade}\n" for doc, grade in zip(docs, grades, strict=True)
-            )
+            file.writelines(f"q{query} 0 d{query}-{doc} {grade}\n" for doc, grade in zip(docs, grades, strict=True))
 
 
 def command(folder: Path, runs: int) -> float:
     """Seconds of the whole command."""
     asked = [word for name in MEASURES for word in ("-m", name)]
     given = [word for i in range(1, runs + 1) for word in ("--run", str(folder / f"run{i}.trec"))]
-    line = [
-        sys.executable,
-        "-m",
-        "embassay",
-        "rag",
-        "score",
-        "--qrels",
-        str(folder / "qrels.trec"),
-        *given,
-        *asked,
-    ]
+    line = [sys.executable, "-m", "embassay", "rag", "score", "--qrels", str(folder / "qrels.trec"), *given, *asked]
     start = time.perf_counter()
     subprocess.run(line, check=True, capture_output=True)
     return time.perf_counter() - start
@@ -94,8 +80,7 @@ def main() -> None:
             whole = statistics.median(command(folder, runs) for _ in range(given.repeats))
             parts(folder, runs)
             read, scored = (
-                statistics.median(one)
-                for one in zip(*(parts(folder, runs) for _ in range(given.repeats)), strict=True)
+                statistics.median(one) for one in zip(*(parts(folder, runs) for _ in range(given.repeats)), strict=True)
             )
             print(
                 f"{runs} run{'s' if runs > 1 else ''}: whole command {whole:.2f} s; reading {read:.2f} s, "

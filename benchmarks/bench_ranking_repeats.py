@@ -17,11 +17,7 @@ from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
 from timing import parse_sizes
 
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.ranking.reliability import (
-    RepeatedOrderAgreement,
-    compare_repeated_orders,
-    mean_or_none,
-)
+from embassay.protocols.rag.ranking.reliability import RepeatedOrderAgreement, compare_repeated_orders, mean_or_none
 
 FRESH = 20_000
 TOKENS = 515
@@ -35,9 +31,7 @@ def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) 
     engine, found = ENGINES.build(spec), []
     for number in range(FRESH, FRESH + pools):
         pool = draw_pool(WORLDS[world], number)
-        played = [
-            play(engine, pool, disagreement, max_calls=5000, seed=1000 * number + run) for run in range(runs)
-        ]
+        played = [play(engine, pool, disagreement, max_calls=5000, seed=1000 * number + run) for run in range(runs)]
         found.append(
             compare_repeated_orders(
                 [one.ranking.order for one in played],
@@ -53,14 +47,7 @@ def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) 
 
 
 def table(asked: argparse.Namespace) -> Iterator[str]:
-    heads = (
-        "engine",
-        "disagreement",
-        "discordance of runs",
-        "overlap of their tops",
-        "tau to the truth",
-        "calls",
-    )
+    heads = ("engine", "disagreement", "discordance of runs", "overlap of their tops", "tau to the truth", "calls")
     yield "| " + " | ".join((*heads, "passages read", "thousand tokens")) + " |"
     yield "|---|---|---|---|---|---|---|---|"
     for disagreement in asked.disagreements:
@@ -73,9 +60,7 @@ def table(asked: argparse.Namespace) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", nargs="+", default=["grades", "single_shot", "locks", "bayes"])
     parser.add_argument("--world", default="normal", choices=list(WORLDS))
     parser.add_argument("--disagreements", nargs="+", type=float, default=list(DISAGREEMENTS))

@@ -120,11 +120,7 @@ def main() -> None:
             throughput("8 at once, 429 above", 40, "--latency", "0.2", "--limit", "8", calls=few),
         ],
     )
-    show(
-        "Faults",
-        ["what", "requests", "retries", "paid again", "failed", "s"],
-        [faults(400 if QUICK else 10_000)],
-    )
+    show("Faults", ["what", "requests", "retries", "paid again", "failed", "s"], [faults(400 if QUICK else 10_000)])
     show("Budget", ["cap", "a request", "put aside", "spent"], [budget(0.5, 500.0)])
 
 

@@ -59,10 +59,7 @@ def vectors(data: str, encoder: str) -> tuple[Vectors, Vectors]:
     """Documents and queries of a retrieval set, at length 1."""
     loaded = open_dataset(data).load("retrieval").data
     model = open_system(encoder, tokenizer=open_tokenizer("words")).encoder  # type: ignore[attr-defined]
-    both = (
-        model.encode(loaded.corpus.texts, role="document"),
-        model.encode(loaded.queries.texts, role="query"),
-    )
+    both = (model.encode(loaded.corpus.texts, role="document"), model.encode(loaded.queries.texts, role="query"))
     documents, queries = (
         np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), dtype=np.float32)
         for rows in both
@@ -106,9 +103,7 @@ def main() -> None:
     console.print(
         f"{len(documents):,} vectors of {documents.shape[1]} dimensions, {len(queries):,} queries, best {options.k}"
     )
-    console.print(
-        "| Index | Built in s | MB there | Recall@10 | p50 ms | p95 ms |\n|---|---|---|---|---|---|"
-    )
+    console.print("| Index | Built in s | MB there | Recall@10 | p50 ms | p95 ms |\n|---|---|---|---|---|---|")
     with postgres():
         for spec in (*POSTGRES, *(ELASTIC if os.environ.get("EMBASSAY_ELASTICSEARCH") else ())):
             index = open_index(spec, documents)

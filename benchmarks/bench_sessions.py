@@ -71,9 +71,7 @@ def read_collection(folder: Path, most: int) -> Collection:
         # Cranfield's codes 1 and 2 are the grades 4 and 5 of its map; elsewhere 1 is relevant.
         if row.get("code", row.get("relevance")) in (1, 2):
             evidence.setdefault(str(row["query_id"]), set()).add(str(row["doc_id"]))
-    passages = {
-        str(row["id"]): f"{row.get('title', '')} {row['text']}" for row in rows("corpus") if row["text"]
-    }
+    passages = {str(row["id"]): f"{row.get('title', '')} {row['text']}" for row in rows("corpus") if row["text"]}
     texts = {str(row["id"]): row["text"] for row in rows("queries") if row.get("split") != "train"}
     questions = {key: text for key, text in texts.items() if evidence.get(key)}
     chosen = dict(list(questions.items())[:most])
@@ -86,9 +84,7 @@ def open_stacks(collection: Collection) -> dict[str, Search]:
     beginnings = [" ".join(text.split()[:SHORT]) for text in texts]
     system = open_system("wordllama", tokenizer=open_tokenizer("words", later=True), seed=0)
 
-    def by_words(
-        passages: Sequence[str], k1: float = 1.2, b: float = 0.75
-    ) -> Callable[[str, int], list[str]]:
+    def by_words(passages: Sequence[str], k1: float = 1.2, b: float = 0.75) -> Callable[[str, int], list[str]]:
         index = BM25Index.of(ids, passages, k1, b)
         return lambda question, k: [hit.id for hit in index.search(question, k)]
 
@@ -108,10 +104,7 @@ def open_stacks(collection: Collection) -> dict[str, Search]:
     }  # fmt: skip
 
     def fused(question: str) -> list[str]:
-        return [
-            hit.id
-            for hit in fuse_by_reciprocal_rank([words(question, 50), vectors(question, 50)], 60)[:DEPTH]
-        ]
+        return [hit.id for hit in fuse_by_reciprocal_rank([words(question, 50), vectors(question, 50)], 60)[:DEPTH]]
 
     plain: dict[str, Search] = {
         name: (lambda question, search=search: search(question, DEPTH)) for name, search in searches.items()
@@ -145,9 +138,7 @@ def _ask(question: str, collection: Collection, search: Search, counts: Mapping[
             break
         read.add(new)
         known = set(split_words(question))
-        words = {
-            word for word in split_words(collection.passages[new]) if word not in known and counts[word] > 1
-        }
+        words = {word for word in split_words(collection.passages[new]) if word not in known and counts[word] > 1}
         rarest = sorted(words, key=lambda word: (-log(len(collection.passages) / counts[word]), word))[:TERMS]
         query = f"{question} {' '.join(rarest)}"
     return tuple(calls)
@@ -156,9 +147,7 @@ def _ask(question: str, collection: Collection, search: Search, counts: Mapping[
 def replay(recorded: Mapping[str, Session], search: Search) -> dict[str, Session]:
     """The recorded queries, asked of another stack."""
     return {
-        key: tuple(
-            SessionSearchCall(call.query, tuple(search(call.query)[: len(call.documents)])) for call in calls
-        )
+        key: tuple(SessionSearchCall(call.query, tuple(search(call.query)[: len(call.documents)])) for call in calls)
         for key, calls in recorded.items()
     }
 
@@ -178,13 +167,8 @@ def describe_recorder(
     for stack, search in stacks.items():
         sessions = replay(runs[recorder], search)
         keys = list(collection.questions)
-        figures = [
-            measure_search_session(sessions[key], collection.evidence[key], runs[recorder][key])
-            for key in keys
-        ]
-        truth = np.array(
-            [measure_search_session(runs[stack][key], collection.evidence[key]).last for key in keys]
-        )
+        figures = [measure_search_session(sessions[key], collection.evidence[key], runs[recorder][key]) for key in keys]
+        truth = np.array([measure_search_session(runs[stack][key], collection.evidence[key]).last for key in keys])
         low, high = np.array([entry.low for entry in figures]), np.array([entry.high for entry in figures])
         truths.append(float(truth.mean()))
         replayed.append(float(np.mean([entry.last for entry in figures])))

@@ -27,16 +27,7 @@ from embassay.stats.resampling import resample_defined_means
 RETRIEVED, GRADED, DOCUMENTS = 100, 40, 50_000
 SHARES = [0.55, 0.2, 0.12, 0.08, 0.05]
 """Of grades 1 to 5."""
-SET = [
-    "RA-nWG@10",
-    "RA-nWG@30",
-    "N-Recall4+@10",
-    "N-Recall5@10",
-    "Precision4+@10",
-    "Harm@10",
-    "Hit@10",
-    "PROC@10",
-]
+SET = ["RA-nWG@10", "RA-nWG@30", "N-Recall4+@10", "N-Recall5@10", "Precision4+@10", "Harm@10", "Hit@10", "PROC@10"]
 CLASSIC = {"nDCG@10": "ndcg_cut.10", "AP": "map", "RR": "recip_rank", "R@100": "recall.100"}
 IR_MEASURES = ["nDCG@10", "AP(rel=3)", "RR(rel=3)", "R(rel=3)@100"]
 """Their gains are grade - 1."""
@@ -73,9 +64,7 @@ def with_intervals(graded: Graded, resamples: int) -> dict[str, tuple[float, int
 
 def pytrec(grades: Grades, runs: Runs) -> Callable[[], Any]:
     gains = {query: {one: grade - 1 for one, grade in each.items()} for query, each in grades.items()}
-    return lambda: pytrec_eval.RelevanceEvaluator(gains, set(CLASSIC.values()), relevance_level=3).evaluate(
-        runs
-    )
+    return lambda: pytrec_eval.RelevanceEvaluator(gains, set(CLASSIC.values()), relevance_level=3).evaluate(runs)
 
 
 def through_ir_measures(grades: Grades, runs: Runs) -> Callable[[], Any]:
@@ -129,10 +118,7 @@ def rows(grades: Grades, runs: Runs, resamples: int, repeats: int) -> list[Compa
             repeats,
         ),
         compare(
-            f"{classic}, arrays (peer: pytrec-eval)",
-            lambda: evaluate_graded(list(CLASSIC), graded),
-            trec,
-            repeats,
+            f"{classic}, arrays (peer: pytrec-eval)", lambda: evaluate_graded(list(CLASSIC), graded), trec, repeats
         ),
         compare(
             f"{classic}, dicts (peer: pytrec-eval)",

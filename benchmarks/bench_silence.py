@@ -84,9 +84,7 @@ def _read(folder: Path) -> Collection:
         # Cranfield's codes 1 and 2 are the grades 4 and 5 of its map; elsewhere 1 is relevant.
         if row.get("code", row.get("relevance")) in (1, 2):
             relevant.setdefault(str(row["query_id"]), set()).add(str(row["doc_id"]))
-    passages = {
-        str(row["id"]): f"{row.get('title', '')} {row['text']}" for row in rows("corpus") if row["text"]
-    }
+    passages = {str(row["id"]): f"{row.get('title', '')} {row['text']}" for row in rows("corpus") if row["text"]}
     questions = {str(row["id"]): row["text"] for row in rows("queries") if row.get("split") != "train"}
     return Collection(passages, questions, {key: frozenset(ids) for key, ids in relevant.items()})
 
@@ -119,10 +117,7 @@ def _sides(
         removed.append((collection.questions[key], [hit for hit in hits if hit[0] not in relevant]))
     cover = PassageWordCoverage(list(collection.passages.values()))
     changed = make_unanswerable_questions(list(collection.questions.items()), cover, 200, 1337)
-    sorts = {
-        "far": list(away.questions.values()),
-        "changed": [question.text for question in changed.questions],
-    }
+    sorts = {"far": list(away.questions.values()), "changed": [question.text for question in changed.questions]}
     listed = {
         sort: list(zip(texts, _search(collection, system, texts), strict=True))
         for sort, texts in sorts.items() if len(texts) >= 30
@@ -135,9 +130,7 @@ def _sides(
     }
 
 
-def _signals(
-    collection: Collection, asked: Sequence[tuple[str, list[tuple[str, float]]]]
-) -> dict[str, Values]:
+def _signals(collection: Collection, asked: Sequence[tuple[str, list[tuple[str, float]]]]) -> dict[str, Values]:
     """Signal -> its value for each question, of its list; the reranker is wordllama over the first ten passages."""
     told = [measure_top_score_and_margin([score for _, score in hits]) for _, hits in asked]
     signals = {name: np.array([values[name] for values in told]) for name in ("score", "margin")}

@@ -102,23 +102,17 @@ def prepare(folder: Path) -> dict[str, Started]:
     (folder / "sweep.yaml").write_text(SWEEP)
     starts = {" ".join(words.split()[:2]): started(words, folder) for words in PREPARED}
     judged = [line.split("\t") for line in (folder / "golden/export/qrels.tsv").read_text().splitlines()[1:]]
-    lines = (
-        f"{query} Q0 {document} {place} {-place} run\n" for place, (query, document, *_) in enumerate(judged)
-    )
+    lines = (f"{query} Q0 {document} {place} {-place} run\n" for place, (query, document, *_) in enumerate(judged))
     (folder / "run.trec").write_text("".join(lines))
     return starts
 
 
 def main(arguments: list[str] | None = None) -> dict[str, Started]:
     """Print the table; by command the median of its seconds, with the modules of its last start."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="One cold start each.")
     parser.add_argument("--only", default="", help="Commands whose words begin so.")
-    parser.add_argument(
-        "--modules", action="store_true", help="Also print how many modules of ours, by package."
-    )
+    parser.add_argument("--modules", action="store_true", help="Also print how many modules of ours, by package.")
     options = parser.parse_args(arguments)
     chosen = {name: words for name, words in COMMANDS.items() if name.startswith(options.only)}
     found = {}

@@ -81,9 +81,7 @@ def clusters(sets: Sets, draws: int, step: int) -> None:
                         rows = rng.permutation(len(drawn))[:n]
                         held += holds(drawn, rows, groups, truth)
                     shares.append(held / draws)
-                print(
-                    f"| {collection} | {what} | {n} | {len(shares)} | {np.mean(shares):.1%} | {min(shares):.1%} |"
-                )
+                print(f"| {collection} | {what} | {n} | {len(shares)} | {np.mean(shares):.1%} | {min(shares):.1%} |")
 
 
 def holds(drawn: Values, rows: Values, groups: Values, truth: float) -> bool:
@@ -96,17 +94,13 @@ def holds(drawn: Values, rows: Values, groups: Values, truth: float) -> bool:
 
 def refusals(sets: Sets, draws: int, step: int) -> None:
     """A judge who refuses so much of what is relevant; people label 100 passages that it graded, and some refused."""
-    print(
-        "\n## Refused passages\n\n| Collection | Refused of the relevant | Labels of refusals | Given | Held |"
-    )
+    print("\n## Refused passages\n\n| Collection | Refused of the relevant | Labels of refusals | Given | Held |")
     print("|---|---:|---:|---:|---:|")
     for collection in ("LLMJudge 2024", "dl22"):
         for share in (0.03, 0.5):
             for extra in (0, 10, 30):
                 found = [
-                    refused(
-                        tables, share, extra, draws, make_seeded_generator(2, collection, str(share), judge)
-                    )
+                    refused(tables, share, extra, draws, make_seeded_generator(2, collection, str(share), judge))
                     for judge, tables in tables_of(sets, collection, step)
                 ]
                 given, held = np.nanmean(found, axis=0) if np.isfinite(found).any() else (0.0, np.nan)
@@ -115,9 +109,7 @@ def refusals(sets: Sets, draws: int, step: int) -> None:
                 )
 
 
-def refused(
-    tables: Tables, share: float, extra: int, draws: int, rng: np.random.Generator
-) -> tuple[float, float]:
+def refused(tables: Tables, share: float, extra: int, draws: int, rng: np.random.Generator) -> tuple[float, float]:
     """How often there is an interval, and how often it holds."""
     values = [np.array(table) for table in as_values(tables, "share from grade 2")]
     truth = float(np.concatenate(values)[:, 0].mean())
@@ -143,9 +135,7 @@ def order(sets: Sets, draws: int, step: int) -> None:
     for how in ("30 random questions", "the first 30 questions", "a fifth of the passages"):
         for drift in (0.0, 1.0):
             rates = [
-                warned(
-                    tables, how, drift, max(draws // 10, 5), make_seeded_generator(3, how, str(drift), judge)
-                )
+                warned(tables, how, drift, max(draws // 10, 5), make_seeded_generator(3, how, str(drift), judge))
                 for judge, tables in tables_of(sets, "dl22", step)
             ]
             stays = "rises by a grade" if drift else "stays the same"
@@ -164,9 +154,7 @@ def warned(tables: Tables, how: str, drift: float, draws: int, rng: np.random.Ge
             rise = rng.random(len(tables[place])) < drift * at / len(places)
             for j, (human, model) in enumerate(tables[place]):
                 judge[f"q{at}", f"d{j}"] = int(min(model + rise[j], 3)) + 1
-                in_sample = (
-                    at < 30 if "first" in how else at in drawn if "random" in how else rng.random() < 0.2
-                )
+                in_sample = at < 30 if "first" in how else at in drawn if "random" in how else rng.random() < 0.2
                 if in_sample:
                     people[f"q{at}", f"d{j}"] = int(human) + 1
         # Only the questions' order is made: ranks are those of the file, and would be another finding.

@@ -32,9 +32,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     qrels = open_dataset(given.dataset).load("retrieval").data.qrels
-    write_file_atomically(
-        given.out, format_value_as_json(compared(read_scores(given.run), qrels), indent=1) + "\n"
-    )
+    write_file_atomically(given.out, format_value_as_json(compared(read_scores(given.run), qrels), indent=1) + "\n")
 
 
 def read_scores(run: Path) -> list[dict[str, Any]]:
@@ -49,9 +47,7 @@ def compared(rows: Sequence[Mapping[str, Any]], qrels: Mapping[str, Mapping[str,
     by_query: dict[str, list[Mapping[str, Any]]] = {}
     for row in graded:
         by_query.setdefault(row["qid"], []).append(row)
-    relevant = {
-        (row["qid"], row["doc_id"]): qrels.get(row["qid"], {}).get(row["doc_id"], 0) > 0 for row in graded
-    }
+    relevant = {(row["qid"], row["doc_id"]): qrels.get(row["qid"], {}).get(row["doc_id"], 0) > 0 for row in graded}
     pairs = {
         name: np.array([_pairs(own, relevant, sign, key) for own in by_query.values()], dtype=np.float64)
         for name, sign, key in (("judge", 1, "grade"), ("search", -1, "rank_rrf"))
@@ -77,13 +73,8 @@ def _kappa_interval(
     """95% of kappa, whole questions resampled; None for two or fewer."""
     if len(by_query) <= 2:
         return None
-    own = [
-        [(relevant[row["qid"], row["doc_id"]], row["grade"] >= GOOD) for row in rows]
-        for rows in by_query.values()
-    ]
-    drawn = make_seeded_generator(1337, "beside people", "kappa").integers(
-        len(own), size=(RESAMPLES, len(own))
-    )
+    own = [[(relevant[row["qid"], row["doc_id"]], row["grade"] >= GOOD) for row in rows] for rows in by_query.values()]
+    drawn = make_seeded_generator(1337, "beside people", "kappa").integers(len(own), size=(RESAMPLES, len(own)))
     values = []
     for places in drawn.tolist():
         pairs = [pair for place in places for pair in own[place]]

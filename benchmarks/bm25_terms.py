@@ -24,12 +24,8 @@ def main() -> None:
     asked = given.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     systems = {name: ours(name, asked.work / "vectors") for name in SYSTEMS}
-    print(
-        "# What BM25 counts\n\nMade by `benchmarks/bm25_terms.py`: nDCG@10 of each collection's own questions.\n"
-    )
-    print(
-        f"| Collection | Passages | Questions | {' | '.join(SYSTEMS)} |\n|---|{'---:|' * (len(SYSTEMS) + 2)}"
-    )
+    print("# What BM25 counts\n\nMade by `benchmarks/bm25_terms.py`: nDCG@10 of each collection's own questions.\n")
+    print(f"| Collection | Passages | Questions | {' | '.join(SYSTEMS)} |\n|---|{'---:|' * (len(SYSTEMS) + 2)}")
     rows = []
     for name, make in COLLECTIONS.items():
         one = capped(make(Files(asked.data), name))

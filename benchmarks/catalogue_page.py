@@ -66,8 +66,7 @@ def _section(protocol: str, title: str, records: Iterable[CatalogueDatasetRecord
 def _family(members: Sequence[CatalogueDatasetRecord]) -> str:
     """The names together, the sizes in their order, one licence."""
     names, sizes = (
-        ", ".join(cells)
-        for cells in zip(*((f"`{one.name}`", f"{one.size:,}") for one in members), strict=True)
+        ", ".join(cells) for cells in zip(*((f"`{one.name}`", f"{one.size:,}") for one in members), strict=True)
     )
     return f"{names} ({sizes}; {_licence(members[0])})"
 

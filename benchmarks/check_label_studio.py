@@ -51,9 +51,7 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     given.add_argument("program", type=Path, help="the label-studio program of its environment")
     given.add_argument("--port", type=int, default=8399)
-    given.add_argument(
-        "--running", action="store_true", help=f"it runs there already, with --user-token {TOKEN}"
-    )
+    given.add_argument("--running", action="store_true", help=f"it runs there already, with --user-token {TOKEN}")
     args = given.parse_args()
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         study = Path(folder) / "study"
@@ -67,10 +65,7 @@ def main() -> None:
 
 def made(study: Path) -> list[AnnotationRow]:
     """A study of four families, and answers to it: with seconds, a comment, a flag and an item that has no answer."""
-    tasks = [
-        TaskSampleRequest(name=family, data="sample", family=[family], n=18, lang=["eng"])
-        for family in FAMILIES
-    ]
+    tasks = [TaskSampleRequest(name=family, data="sample", family=[family], n=18, lang=["eng"]) for family in FAMILIES]
     drawn = draw_study(StudySampleRequest(name="through-label-studio", tasks=tasks))
     write_study(study, drawn.study, drawn.items, drawn.gold)
     folder, rows = read_study(study), []
@@ -93,9 +88,7 @@ def by_pages(server: str, study: Path, rows: list[AnnotationRow], folder: Path) 
     export(study, "label-studio", folder / "tasks")
     files = []
     for task in read_study(study).study.tasks:
-        project = new_project(
-            server, task.name, (folder / "tasks" / f"{task.name}.config.xml").read_text("utf-8")
-        )
+        project = new_project(server, task.name, (folder / "tasks" / f"{task.name}.config.xml").read_text("utf-8"))
         call(
             server,
             f"projects/{project}/import",
@@ -147,9 +140,7 @@ def same(
     shutil.copytree(study, copy, ignore=shutil.ignore_patterns("annotations"))
     done = import_files(copy, files, annotator=names)
     kept = {
-        (row.annotator_id, row.item_id): row
-        for path in done.written
-        for _, row in read_jsonl_rows(path, AnnotationRow)
+        (row.annotator_id, row.item_id): row for path in done.written for _, row in read_jsonl_rows(path, AnnotationRow)
     }
     wrong = [
         (row, kept.get((row.annotator_id, row.item_id)))
@@ -203,9 +194,7 @@ def served(program: Path, port: int, data: Path) -> Iterator[str]:
     log = data.parent / "label-studio.log"
     began = time.monotonic()
     with log.open("wb") as stream:
-        process = subprocess.Popen(
-            command, env=environment, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL
-        )
+        process = subprocess.Popen(command, env=environment, stdout=stream, stderr=stream, stdin=subprocess.DEVNULL)
         try:
             server = f"http://127.0.0.1:{port}"
             wait(server, process, log)

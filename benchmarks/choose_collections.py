@@ -83,9 +83,7 @@ def main() -> None:
     given.add_argument("--work", type=Path, required=True)
     given.add_argument("--mpnet", type=Path)
     given.add_argument("--mpnet-on", nargs="*", default=[])
-    given.add_argument(
-        "--corpora", type=Path, help="write the passages there, for a model to ask about, and stop"
-    )
+    given.add_argument("--corpora", type=Path, help="write the passages there, for a model to ask about, and stop")
     given.add_argument("--written", type=Path, help="ask what a model has written there, beside the rest")
     given.add_argument("names", nargs="*")
     asked = given.parse_args()
@@ -111,9 +109,7 @@ def main() -> None:
         more = slow if name in asked.mpnet_on else {}
         found = measured(capped(made(Files(asked.data), name)), {**systems, **more})
         write_file_atomically(path, json.dumps(found))
-        print(
-            name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True
-        )
+        print(name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True)
 
 
 def write_corpus(one: Collection, folder: Path) -> None:
@@ -153,9 +149,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
             for family in FAMILIES
         }
         first[name] = {
-            family: [
-                row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family
-            ]
+            family: [row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family]
             for family in FAMILIES
         }
     return {
@@ -193,9 +187,7 @@ def capped(one: Collection) -> Collection:
     asked = [q for q in one.queries if any(d in one.texts and g > 0 for d, g in one.qrels.get(q, {}).items())]
     of = _grouped(asked, one.groups)
     asked = [query for group in _drawn(list(of), questions, rng) for query in _drawn(of[group], EACH, rng)]
-    needed = sorted({d for q in asked for d, g in one.qrels[q].items() if g > 0 and d in one.texts})[
-        :passages
-    ]
+    needed = sorted({d for q in asked for d, g in one.qrels[q].items() if g > 0 and d in one.texts})[:passages]
     rest = [doc for doc in one.texts if doc not in set(needed)]
     kept = {*needed, *_drawn(rest, passages - len(needed), rng)}
     qrels = {q: {d: g for d, g in one.qrels[q].items() if d in kept and g > 0} for q in asked}
@@ -244,17 +236,13 @@ def cranfield(files: Files, name: str) -> Collection:
     docs = files("retrieval/cranfield/corpus")
     judged = (row for row in files("retrieval/cranfield/qrels") if row["code"] > 0)
     queries = _ids(files("retrieval/cranfield/queries"))
-    return Collection(
-        name, _ids(docs), _ids(docs, "title"), queries, _qrels(judged, lambda row: 5.0 - row["code"])
-    )
+    return Collection(name, _ids(docs), _ids(docs, "title"), queries, _qrels(judged, lambda row: 5.0 - row["code"]))
 
 
 def med(files: Files, name: str) -> Collection:
     """Questions on medicine."""
     judged = _qrels(files("retrieval/med/qrels"), lambda row: float(row["relevance"]))
-    return Collection(
-        name, _ids(files("retrieval/med/corpus")), {}, _ids(files("retrieval/med/queries")), judged
-    )
+    return Collection(name, _ids(files("retrieval/med/corpus")), {}, _ids(files("retrieval/med/queries")), judged)
 
 
 def xquad(files: Files, name: str) -> Collection:
@@ -268,9 +256,7 @@ def xquad(files: Files, name: str) -> Collection:
 def cosqa(files: Files, name: str) -> Collection:
     """Questions to a search engine, and the function that answers each."""
     judged = _qrels(files("retrieval/cosqa/qrels"), lambda row: float(row["relevance"]))
-    return Collection(
-        name, _ids(files("retrieval/cosqa/corpus")), {}, _ids(files("retrieval/cosqa/queries")), judged
-    )
+    return Collection(name, _ids(files("retrieval/cosqa/corpus")), {}, _ids(files("retrieval/cosqa/queries")), judged)
 
 
 def news(file: str) -> Callable[[Files, str], Collection]:
@@ -393,9 +379,7 @@ def banking77(files: Files, name: str) -> Collection:
     """Messages of customers; relevant are those of the same intent."""
     train, test = files("classification/banking77_train"), files("classification/banking77_test")
     rng = make_seeded_generator(7, "b77")
-    return alike(
-        name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test
-    )
+    return alike(name, [train[row] for row in sorted(rng.choice(len(train), SHORT, replace=False).tolist())], test)
 
 
 def biotitles(files: Files, name: str) -> Collection:
@@ -412,9 +396,7 @@ def alike(name: str, docs: Sequence[Row], asked: Sequence[Row]) -> Collection:
     for row in docs:
         by_label.setdefault(row["label"], {})[str(row["id"])] = 1.0
     queries = {f"q{row['id']}": row["text"] for row in asked}
-    return Collection(
-        name, _ids(docs), {}, queries, {f"q{row['id']}": by_label.get(row["label"], {}) for row in asked}
-    )
+    return Collection(name, _ids(docs), {}, queries, {f"q{row['id']}": by_label.get(row["label"], {}) for row in asked})
 
 
 def chunked(
@@ -488,10 +470,7 @@ Search = Callable[[Sequence[str], Sequence[str]], RankedCandidates]
 def all_systems(cache: Path) -> dict[str, Search]:
     """Systems by words, by letters, by static vectors, by a transformer and, where it is installed, by a multilingual
     encoder; cut, rounded, fused and damaged."""
-    bm25, minilm, wordllama, letters = (
-        *(ours(name, cache) for name in ("bm25", "minilm", "wordllama")),
-        tfidf(True),
-    )
+    bm25, minilm, wordllama, letters = (*(ours(name, cache) for name in ("bm25", "minilm", "wordllama")), tfidf(True))
     specs = (
         "bm25?k1=0.5", "jaccard", "rouge", "wordllama?dims=128", "wordllama?dims=64", "wordllama?quantize=binary",
         "wordllama?dims=16", "minilm?dims=192", "minilm?dims=96", "minilm?dims=32", "minilm?quantize=int8",
@@ -539,9 +518,7 @@ def multilingual() -> dict[str, Search]:
         return np.stack([known[text] for text in texts])
 
     def by(change: Callable[[NDArray[Any]], NDArray[Any]]) -> Search:
-        return lambda queries, texts: _first(
-            _unit(change(vectors(queries))) @ _unit(change(vectors(texts))).T
-        )
+        return lambda queries, texts: _first(_unit(change(vectors(queries))) @ _unit(change(vectors(texts))).T)
 
     return {
         "use": by(lambda found: found), "use?dims=128": by(lambda found: found[:, :128]),
@@ -580,11 +557,7 @@ def tfidf(letters: bool = False) -> Search:
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
         blanks = sum(map(is_text_without_spaces, texts)) < len(texts) / 2
-        how = (
-            {"analyzer": "char_wb", "ngram_range": (3, 4)}
-            if blanks
-            else {"analyzer": "char", "ngram_range": (1, 3)}
-        )
+        how = {"analyzer": "char_wb", "ngram_range": (3, 4)} if blanks else {"analyzer": "char", "ngram_range": (1, 3)}
         made = TfidfVectorizer(sublinear_tf=True, **(how if letters else {}))
         table = made.fit_transform(texts)
         return _first((made.transform(queries) @ table.T).toarray())
@@ -650,10 +623,7 @@ def noisy(spec: str, cache: Path) -> Search:
 
     def search(queries: Sequence[str], texts: Sequence[str]) -> RankedCandidates:
         rng = make_seeded_generator(3, "noise")
-        sides = (
-            _unit(system.vectors(list(texts), "document")),
-            _unit(system.vectors(list(queries), "query")),
-        )
+        sides = (_unit(system.vectors(list(texts), "document")), _unit(system.vectors(list(queries), "query")))
         documents, asked = (_unit(one + rng.normal(size=one.shape) / np.sqrt(one.shape[1])) for one in sides)
         return _first(asked @ documents.T)
 

@@ -32,16 +32,9 @@ from embassay.protocols.choose.belief import (
     form_belief_from_signals,
     update_belief_by_questions,
 )
-from embassay.protocols.choose.conclusions import (
-    estimate_system_means_despite_gaps,
-    load_shipped_signal_weights,
-)
+from embassay.protocols.choose.conclusions import estimate_system_means_despite_gaps, load_shipped_signal_weights
 from embassay.protocols.choose.options import FOUND, UNLIKELY, ChoiceOptions, plan_passage_draw_sizes
-from embassay.protocols.choose.questions import (
-    FAMILIES,
-    compute_ndcg_of_single_passage,
-    compute_nearness_to_first_rank,
-)
+from embassay.protocols.choose.questions import FAMILIES, compute_ndcg_of_single_passage, compute_nearness_to_first_rank
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.stats.ranks import kendall_tau
@@ -59,17 +52,7 @@ LANGUAGES = {
     "sib_dan": "da", "news_hau": "ha", "news_swa": "sw",
 }  # fmt: skip
 """Of the collections that are not in English."""
-ADDED = [
-    "xquad_zh",
-    "xquad_th",
-    "xquad_hi",
-    "cosqa",
-    "news_hau",
-    "news_swa",
-    "newsgroups",
-    "sib_dan",
-    "sts17_ar",
-]
+ADDED = ["xquad_zh", "xquad_th", "xquad_hi", "cosqa", "news_hau", "news_swa", "newsgroups", "sib_dan", "sts17_ar"]
 """Collections that had no part in the choice of the score."""
 SIZES = (3, 4, 5, 6, 8)
 SETS = 12
@@ -202,9 +185,7 @@ def main() -> None:
     kinds = _together([one.kind for one in measured])
     if asked.write:
         # Without questions by a model, what was measured of them before stays.
-        asked_scale = (
-            load_shipped_signal_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
-        )
+        asked_scale = load_shipped_signal_weights().asked_scale if np.isnan(scales).all() else float(np.nanmean(scales))
         found = _weights(measured, fit_weights(training, RIDGE), per_question, asked_scale)
         write_file_atomically(PLACE, format_value_as_json(found, indent=1) + "\n")
     left_out = _fits(training, kinds)
@@ -219,11 +200,7 @@ def main() -> None:
     by_scheme["its kind"] = outcomes
     by_scheme["its kind and the crowd's family"] = list(_without_families(measured))
     print("\n".join([*_head(measured, outcomes), *_main_figures(by_scheme), *_crowded(outcomes)]))
-    print(
-        "\n".join(
-            [*_by_collection(measured, left_out, outcomes), *_reliability(outcomes), *_doubts(outcomes)]
-        )
-    )
+    print("\n".join([*_by_collection(measured, left_out, outcomes), *_reliability(outcomes), *_doubts(outcomes)]))
     print("\n".join(_by_draws(measured, left_out)))
     print("\n".join(_with_labels(measured, left_out, per_question)))
     if not np.isnan(scales).all():
@@ -252,9 +229,7 @@ def _without_families(measured: Sequence[Measured]) -> Iterator[Outcome]:
     for gone in names:
         training = [list(_training(one, gone)) for one in measured]
         for kind in KINDS:
-            own = fit_weights(
-                [part for one, part in zip(measured, training, strict=True) if one.kind != kind], RIDGE
-            )
+            own = fit_weights([part for one, part in zip(measured, training, strict=True) if one.kind != kind], RIDGE)
             for one in measured:
                 for rows, crowd in _crowds(one) if one.kind == kind else ():
                     if crowd == gone:
@@ -389,9 +364,7 @@ def _names(outcomes: Sequence[Outcome]) -> list[str]:
 def _means(outcomes: Sequence[Outcome]) -> Values:
     """Mean regret of choose, of the naive rule and at random on each collection, (collections, 3)."""
     by = ([made for made in outcomes if made.collection == name] for name in _names(outcomes))
-    return np.array(
-        [np.mean([(made.regret, made.naive, made.regrets.mean()) for made in some], axis=0) for some in by]
-    )
+    return np.array([np.mean([(made.regret, made.naive, made.regrets.mean()) for made in some], axis=0) for some in by])
 
 
 def _ratio(means: Values, groups: Sequence[Any]) -> tuple[float, float]:
@@ -456,9 +429,7 @@ def _outcomes(one: Measured, weights: SignalWeightPosterior) -> list[Outcome]:
     return [outcome(one, weights, rows, crowd) for rows, crowd in sets]
 
 
-def outcome(
-    one: Measured, weights: SignalWeightPosterior, rows: NDArray[np.int64], crowd: str = ""
-) -> Outcome:
+def outcome(one: Measured, weights: SignalWeightPosterior, rows: NDArray[np.int64], crowd: str = "") -> Outcome:
     """What comes of a choice among these systems."""
     truth = one.mean[rows]
     gaps = truth.max() - truth
@@ -510,8 +481,7 @@ def _grown(one: Measured, own: SignalWeightPosterior, draws: tuple[int, ...]) ->
             seen = one.evidence(rows, asked)
             says = form_belief_from_signals(own, seen)
             sure = (
-                float(seen.values[:, 0].max()) >= FOUND
-                and says.expected_regrets[says.least_regret_system] <= TOLERANCE
+                float(seen.values[:, 0].max()) >= FOUND and says.expected_regrets[says.least_regret_system] <= TOLERANCE
             )
             if sure or not more:
                 break
@@ -604,10 +574,7 @@ def _with_labels(
         rng = make_seeded_generator(1337, "labels", one.name)
         for _ in range(20):
             rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
-            before, gaps = (
-                form_belief_from_signals(own, one.evidence(rows)),
-                one.mean[rows].max() - one.mean[rows],
-            )
+            before, gaps = (form_belief_from_signals(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows])
             noise = per_question * (one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5))
             order = rng.permutation(len(one.truth))
             for n in LABELS:
@@ -621,10 +588,7 @@ def _with_labels(
 
 
 def _with_a_model(
-    measured: Sequence[Measured],
-    weights: Sequence[SignalWeightPosterior],
-    per_question: float,
-    scales: Values,
+    measured: Sequence[Measured], weights: Sequence[SignalWeightPosterior], per_question: float, scales: Values
 ) -> Iterator[str]:
     """What a model's questions add, where one wrote some, and people's in their place."""
     yield "\n## Questions by a model\n"
@@ -686,18 +650,14 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[SignalWeightPosteri
                 rows = np.sort(rng.choice(len(one.systems), size, replace=False))
                 order = rng.permutation(len(one.truth))
                 half = len(order) // 2
-                known, other = (
-                    one.truth[part][:, rows].mean(axis=0) for part in (order[:half], order[half:])
-                )
+                known, other = (one.truth[part][:, rows].mean(axis=0) for part in (order[:half], order[half:]))
                 picks = (
                     known.argmax(),
                     form_belief_from_signals(own, one.evidence(rows)).least_regret_system,
                     one.naive[rows].argmax(),
                 )
                 found.append([other.max() - other[pick] for pick in picks])
-    for title, value in zip(
-        ("half of the judged questions", "choose", "naive"), np.mean(found, axis=0), strict=True
-    ):
+    for title, value in zip(("half of the judged questions", "choose", "naive"), np.mean(found, axis=0), strict=True):
         yield f"| {title} | {value:.4f} |"
 
 
@@ -731,11 +691,7 @@ def _rules(measured: Sequence[Measured]) -> Iterator[str]:
             (part.mean(), part.mean() / base.mean())
             for part, base in (
                 (each[rows, column], found["naive"][rows, column])
-                for each, rows, column in (
-                    (values, chosen, 0),
-                    (values, added, 0),
-                    (values, chosen + added, 1),
-                )
+                for each, rows, column in ((values, chosen, 0), (values, added, 0), (values, chosen + added, 1))
                 if len(rows)
             )
         ]
@@ -772,9 +728,7 @@ def _in_spreads(one: Measured, rows: NDArray[np.int64], chance: float = 2.0) -> 
     """The mean of both signals, each in its own spread and so many errors of it."""
     values = _signals(one, rows, 0, 1)
     off = [one.counted(column)[:, rows] for column in (0, 1)]
-    errors = [
-        np.sqrt((part - part.mean(axis=1, keepdims=True)).var(axis=0).mean() / len(part)) for part in off
-    ]
+    errors = [np.sqrt((part - part.mean(axis=1, keepdims=True)).var(axis=0).mean() / len(part)) for part in off]
     spreads = np.sqrt(values.var(axis=0) + (chance * np.array(errors)) ** 2)
     return np.asarray(((values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)).mean(axis=1))
 

@@ -70,8 +70,7 @@ def lines_of(one: Collection, systems: Mapping[str, Search]) -> Iterator[str]:
     for most in (*(n for n in DRAWN if n < len(texts)), len(texts)):
         scores = [score_systems(one, systems, most, draw) for draw in range(DRAWS)]
         regrets = [
-            np.mean([truth[rows].max() - truth[rows[score[rows].argmax()]] for rows in sets])
-            for score in scores
+            np.mean([truth[rows].max() - truth[rows[score[rows].argmax()]] for rows in sets]) for score in scores
         ]
         order = np.mean([np.corrcoef(_ranks(score), _ranks(truth))[0, 1] for score in scores])
         yield (
@@ -87,14 +86,10 @@ def score_systems(one: Collection, systems: Mapping[str, Search], most: int, dra
     taken = take_passage_sentences_for_questions(
         [one.texts[doc] for doc in drawn], [one.titles.get(doc, "") for doc in drawn], ASKED, 1337 + draw
     )
-    return np.array(
-        [np.mean(list(_nearness(search, taken.texts, taken.questions))) for search in systems.values()]
-    )
+    return np.array([np.mean(list(_nearness(search, taken.texts, taken.questions))) for search in systems.values()])
 
 
-def _nearness(
-    search: Search, texts: Sequence[str], questions: Mapping[str, Sequence[object]]
-) -> Iterator[float]:
+def _nearness(search: Search, texts: Sequence[str], questions: Mapping[str, Sequence[object]]) -> Iterator[float]:
     for family in FAMILIES:
         asked: list = list(questions.get(family, ()))
         top = cut_rankings_at_ties(search([question.text for question in asked], list(texts)))

@@ -34,9 +34,7 @@ def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWe
     size = np.eye(len(inner[0])) * ridge * len(parts)
 
     def solve(rows: Sequence[int]) -> Values:
-        return np.asarray(
-            np.linalg.solve(sum((inner[row] for row in rows), size), sum(outer[row] for row in rows))
-        )
+        return np.asarray(np.linalg.solve(sum((inner[row] for row in rows), size), sum(outer[row] for row in rows)))
 
     errors = []
     for left, part in enumerate(parts):
@@ -45,9 +43,7 @@ def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> SignalWe
     sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
     scale, freedom = error_spread(np.array(errors), sizes)
     every = range(len(parts))
-    return SignalWeightPosterior(
-        solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom
-    )
+    return SignalWeightPosterior(solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom)
 
 
 def error_spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:

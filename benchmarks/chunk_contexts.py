@@ -45,11 +45,7 @@ def main() -> None:
     }  # fmt: skip
     eb.rag.sweep(config, out=asked.work / "run")
     sweep = read_sweep_measurements(asked.work / "run")
-    print(
-        HEAD.format(
-            claims=len(next(iter(sweep.queries.values()))), documents=asked.documents, size=asked.size
-        )
-    )
+    print(HEAD.format(claims=len(next(iter(sweep.queries.values()))), documents=asked.documents, size=asked.size))
     for system in systems:
         print("\n".join(compare(sweep, system, fixed)))
 
@@ -63,9 +59,7 @@ def lay_out(source: Path, work: Path, most: int) -> dict[str, Any]:
     order = make_seeded_generator(7, "chunk contexts").permutation(len(rest))[: max(0, most - len(cited))]
     work.mkdir(parents=True, exist_ok=True)
     kept = [*cited, *(rest[row] for row in order)]
-    rows = [
-        {"id": doc, "title": docs[doc]["title"], "text": " ".join(docs[doc]["sentences"])} for doc in kept
-    ]
+    rows = [{"id": doc, "title": docs[doc]["title"], "text": " ".join(docs[doc]["sentences"])} for doc in kept]
     spans = [
         {"query_id": str(row["id"]), "document": doc, "start": start, "end": end, "relevance": 1}
         for row in claims

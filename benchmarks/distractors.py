@@ -41,9 +41,7 @@ def main() -> None:
     asked = parser.parse_args()
     rows: list[ResultRow] = []
     for name in CORPORA:
-        folder = Path(
-            lay_out(COLLECTIONS[name](Files(asked.data), name), asked.work / name, questions=asked.limit)
-        )
+        folder = Path(lay_out(COLLECTIONS[name](Files(asked.data), name), asked.work / name, questions=asked.limit))
         run = eb.rag.answer(
             folder, [search_words(folder)], READERS, "extract", k=K, distractors=NUMBERS, nearness=NEARNESS,
             seed=SEED, grades=GRADES.get(name), out=asked.work / f"{name}-answers"

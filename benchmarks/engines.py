@@ -58,21 +58,14 @@ def main() -> None:
         local = _measured(data, work, name, limit, nodes=0)
         _print(name, "this machine", local, local)
         for nodes in asked.nodes:
-            _print(
-                name,
-                f"Ray, {nodes} node{'s' * (nodes > 1)}",
-                _measured(data, work, name, limit, nodes),
-                local,
-            )
+            _print(name, f"Ray, {nodes} node{'s' * (nodes > 1)}", _measured(data, work, name, limit, nodes), local)
         for stage in [one for one in asked.kill if one in STAGES[name]]:
             what = _measured(data, work, name, limit, max(asked.nodes), stage)
             _print(name, f"Ray, {max(asked.nodes)} nodes, one killed: {stage}", what, local)
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=os.environ.get("EMBASSAY_DATA"))
     parser.add_argument("--run", nargs="+", choices=RUNS, default=list(RUNS))
     parser.add_argument("--nodes", nargs="+", type=int, default=[1, 2, 3])
@@ -96,9 +89,7 @@ def _print(name: str, engine: str, this: dict[str, Any], local: dict[str, Any]) 
     )
 
 
-def _measured(
-    data: Path, work: Path, name: str, limit: int | None, nodes: int, kill: str = ""
-) -> dict[str, Any]:
+def _measured(data: Path, work: Path, name: str, limit: int | None, nodes: int, kill: str = "") -> dict[str, Any]:
     """A run in a process of its own, with an empty cache, and the CPU seconds of all processes below it; what was
     measured before is read again."""
     out = work / f"{name}-{nodes}{kill}"

@@ -44,10 +44,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__).parse_args()
     typed, letters = count_typos()
     scanned, characters, error = count_scans()
-    tables = {
-        "typos": shares_of(typed, letters, LEAST_TYPOS),
-        "ocr": shares_of(scanned, characters, LEAST_SCANS),
-    }
+    tables = {"typos": shares_of(typed, letters, LEAST_TYPOS), "ocr": shares_of(scanned, characters, LEAST_SCANS)}
     print(json.dumps(tables, ensure_ascii=False, indent=0, sort_keys=True))
     pairs = sum(map(Counter.total, typed.values()))
     print(f"{pairs} misspellings; {error:.1%} of the characters read wrongly", file=sys.stderr)
@@ -89,9 +86,7 @@ def find_edit(right: str, wrong: str) -> tuple[str, str] | None:
     >>> find_edit("tell", "tel"), find_edit("tell", "ttell"), find_edit("tell", "telk"), find_edit("tell", "etll")
     (('l', ''), ('t', 'tt'), ('l', 'k'), ('t', 'swapped'))
     """
-    place = next(
-        (i for i, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong))
-    )
+    place = next((i for i, (a, b) in enumerate(zip(right, wrong, strict=False)) if a != b), min(len(right), len(wrong)))
     before, letter, after = right[:place], right[place : place + 1], right[place + 1 :]
     if len(wrong) == len(right):
         if wrong == before + wrong[place] + after:
@@ -151,10 +146,7 @@ def scan_page(lines: Sequence[str], number: int) -> list[str]:
         path = Path(folder) / "page.png"
         Image.fromarray(noisy.clip(0, 255).astype("uint8")).save(path)
         read = subprocess.run(
-            ["tesseract", str(path), "-", "--psm", "6", "-l", "eng"],
-            check=True,
-            capture_output=True,
-            text=True,
+            ["tesseract", str(path), "-", "--psm", "6", "-l", "eng"], check=True, capture_output=True, text=True
         )
     return [" ".join(line.split()) for line in read.stdout.splitlines() if line.strip()]
 

@@ -74,13 +74,8 @@ def _all(chosen: Sequence[str], minutes: float, out: Path, jobs: int) -> int:
             name, count = working[one], one.result()
             faults = len(list(_folder(out / "faults", name).glob("*.txt")))
             found += faults
-            total = Count(
-                total.inputs + count.inputs, total.paths + count.paths, total.seconds + count.seconds
-            )
-            print(
-                f"| {name} | {count.seconds:.0f} | {count.inputs:,} | {count.paths:,} | {faults} |",
-                flush=True,
-            )
+            total = Count(total.inputs + count.inputs, total.paths + count.paths, total.seconds + count.seconds)
+            print(f"| {name} | {count.seconds:.0f} | {count.inputs:,} | {count.paths:,} | {faults} |", flush=True)
     print(f"| all {len(names)} | {total.seconds:.0f} | {total.inputs:,} | {total.paths:,} | {found} |")
     return int(found > 0)
 
@@ -100,9 +95,7 @@ def _in_processes(name: str, seconds: float, out: Path) -> Count:
         process.returncode = os.waitstatus_to_exitcode(status)
         count = _read(out, name)
         total = Count(
-            total.inputs + count.inputs,
-            total.paths + count.paths,
-            total.seconds + used.ru_utime + used.ru_stime,
+            total.inputs + count.inputs, total.paths + count.paths, total.seconds + used.ru_utime + used.ru_stime
         )
         if process.returncode:
             where = _folder(out / "faults", name)

@@ -100,13 +100,10 @@ def systems(folder: Path) -> dict[str, Run]:
     passages = dict(zip(data.corpus.ids, data.corpus.texts, strict=True))
     questions = dict(zip(data.queries.ids, data.queries.texts, strict=True))
     tokenizer = open_tokenizer("words")
-    scored = {
-        name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS
-    }
+    scored = {name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS}
     scored["rrf"] = fuse_runs([scored["bm25"], scored["wordllama"]], DEPTH)
     runs: dict[str, Run] = {
-        name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()}
-        for name, run in scored.items()
+        name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()} for name, run in scored.items()
     }
     for name, run in list(runs.items()):
         for sd in WORSE:
@@ -158,9 +155,7 @@ def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
 
 def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> JudgeRepeatability:
     """The same passages graded twice, as `--repeat` does it."""
-    chosen = set(
-        sample_keys_across_questions([make_question_passage_key(pair) for pair in pairs], REPEATED, SEED)
-    )
+    chosen = set(sample_keys_across_questions([make_question_passage_key(pair) for pair in pairs], REPEATED, SEED))
     second = asyncio.run(
         repeat_judge_calls(judge, [pair for pair in pairs if make_question_passage_key(pair) in chosen], [])
     )
@@ -181,9 +176,7 @@ def against(
     both = [(grade, given[query].get(doc)) for query in given for doc, grade in truth.get(query, {}).items()]
     useful = [own is not None for grade, own in both if grade >= 2]
     good = [own is not None for grade, own in both if grade >= 4]
-    pairs = [
-        (truth.get(query, {}).get(doc, 1), own) for query, docs in given.items() for doc, own in docs.items()
-    ]
+    pairs = [(truth.get(query, {}).get(doc, 1), own) for query, docs in given.items() for doc, own in docs.items()]
     agreement = estimate_grade_agreement(count_grade_transitions(pairs)[None])
     golden_scores = scores(given, runs)
     return Agreement(
@@ -213,12 +206,8 @@ Pool = tuple[Question, tuple[PoolPassage, ...], tuple[Passage, ...]]
 
 def pairs_of(run: Path) -> tuple[list[Pair], dict[Key, int]]:
     """Everything that was graded for a golden set, and the places by fusion."""
-    rows = [
-        json.loads(line) for line in (run / "export" / "golden.jsonl").read_text("utf-8").split("\n") if line
-    ]
-    pairs = [
-        (Question(row["query_id"], row["question"]), Passage(row["doc_id"], row["text"])) for row in rows
-    ]
+    rows = [json.loads(line) for line in (run / "export" / "golden.jsonl").read_text("utf-8").split("\n") if line]
+    pairs = [(Question(row["query_id"], row["question"]), Passage(row["doc_id"], row["text"])) for row in rows]
     return pairs, {(row["query_id"], row["doc_id"]): row["rank_rrf"] for row in rows}
 
 
@@ -231,10 +220,7 @@ def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
     given, found = graded_by(judge, own), []
     for name in (name for name in names if name in chosen):
         texts = {passage.id: passage for question, passage in own if question.id == name}
-        rows = [
-            {"doc_id": doc, "grade": grade, "rank_rrf": ranks[name, doc]}
-            for doc, grade in given[name].items()
-        ]
+        rows = [{"doc_id": doc, "grade": grade, "rank_rrf": ranks[name, doc]} for doc, grade in given[name].items()]
         kept_rows = prune_to_best_grades(rows).rows
         candidates = tuple(PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
         question = next(question for question, _ in own if question.id == name)
@@ -248,8 +234,7 @@ def curves(
     """Orders as they stand after shares of calls, all questions in lockstep."""
     engine = ENGINES.build(spec)
     rankers = {
-        question.id: engine.start(candidates, query=question.id, top=TOP, seed=SEED)
-        for question, candidates, _ in own
+        question.id: engine.start(candidates, query=question.id, top=TOP, seed=SEED) for question, candidates, _ in own
     }
     looks: dict[str, dict[float, tuple[int, tuple[int, ...]]]] = {question.id: {} for question, *_ in own}
     made = dict.fromkeys(looks, 0)
@@ -313,10 +298,7 @@ def curve(
         for kept, ranking in ((gains, order), (true_gains, true)):
             kept[question.id] = {candidates[at].id: float(TOP - i) for i, at in enumerate(ranking[:TOP])}
     values = [
-        [
-            np.mean([ndcg(own_gains[query], list(run[query]), 10) for query in own_gains])
-            for run in runs.values()
-        ]
+        [np.mean([ndcg(own_gains[query], list(run[query]), 10) for query in own_gains]) for run in runs.values()]
         for own_gains in (gains, true_gains)
     ]
     calls = float(np.mean([made for made, _ in orders.values()]))
@@ -351,11 +333,7 @@ def person(run: Path, file: Path, truth: Grades) -> Any:
         if true != int(row["grade"]):
             row["grade"] = str(true)
             if abs(true - int(row["judge_grade"])) >= 2:
-                above = [
-                    one
-                    for one in rows
-                    if one["query_id"] == row["query_id"] and int(one["judge_grade"]) > true
-                ]
+                above = [one for one in rows if one["query_id"] == row["query_id"] and int(one["judge_grade"]) > true]
                 row["place"] = f"{len(above) + 0.5:g}"
                 row["remark"] = f"is a {true}"
     buffer = io.StringIO()
@@ -370,9 +348,7 @@ def shown(one: Estimate | None, digits: int = 2) -> str:
     """A figure with its interval."""
     if one is None or one.value is None:
         return "n/a"
-    return f"{one.value:.{digits}f}" + (
-        f" ({one.low:.{digits}f}-{one.high:.{digits}f})" if one.low is not None else ""
-    )
+    return f"{one.value:.{digits}f}" + (f" ({one.low:.{digits}f}-{one.high:.{digits}f})" if one.low is not None else "")
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -494,9 +470,7 @@ class Bench:
             if noise == NOISE and given != exported(self.run):
                 raise AssertionError("the pipeline exports other grades than the judge gives")
             true_scores = {name: np.array(values) for name, values in self.true_scores().items()}
-            return asdict(
-                against(self.truth, true_scores, self.runs, given, again(judge, pairs, given), noise)
-            )
+            return asdict(against(self.truth, true_scores, self.runs, given, again(judge, pairs, given), noise))
 
         plain = kept(self.out / "parts" / f"noise-{noise:g}.json", do)
         figures = {name: plain[name] and Estimate(**plain[name]) for name in ("repeat_exact", "repeat_kappa")}
@@ -505,9 +479,7 @@ class Bench:
     def true_scores(self) -> dict[str, list[float]]:
         """Measure -> the value of each system by the true judgements."""
         path = self.out / "parts" / "truth.json"
-        return kept(
-            path, lambda: {name: values.tolist() for name, values in scores(self.truth, self.runs).items()}
-        )
+        return kept(path, lambda: {name: values.tolist() for name, values in scores(self.truth, self.runs).items()})
 
     def curves(self, noise: float) -> tuple[Estimate, list[Curve]]:
         """How often the judge of this noise contradicts itself, and what orders are worth after how many calls."""
@@ -540,9 +512,7 @@ class Bench:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path, help="Cranfield: corpus, queries and qrels with the column code")
-    parser.add_argument(
-        "--out", type=Path, required=True, help="folder of the runs and of what is found in them"
-    )
+    parser.add_argument("--out", type=Path, required=True, help="folder of the runs and of what is found in them")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--questions", type=int, default=16, help="of the second part")
     parser.add_argument("--noise", type=float, nargs="*", help="do only the golden sets of these judges")

@@ -102,11 +102,7 @@ def runs(work: Path, words: int, claims: Mapping[str, str]) -> dict[str, Path]:
         path = work / f"{spec.replace('?', '-')}-{words}.jsonl"
         if not path.exists():
             opened = SystemWithCachedVectors(
-                spec,
-                tokenizer=open_tokenizer("words"),
-                seed=1337,
-                cache=work / "vectors",
-                advance=lambda _: None,
+                spec, tokenizer=open_tokenizer("words"), seed=1337, cache=work / "vectors", advance=lambda _: None
             )
             top = opened.system.search(list(claims.values()), texts, 50).indices.tolist()
             _write(
@@ -167,9 +163,7 @@ def rechunked(work: Path, claims: Mapping[str, str], evidence: Sequence[Mapping[
     yield "|---:|---|---:|---:|---:|---:|"
     for words in CUTS:
         found = runs(work, words, claims)
-        ours, truth = (
-            scores(work, path, found, words) for path in (export / "spans.jsonl", work / "evidence.jsonl")
-        )
+        ours, truth = (scores(work, path, found, words) for path in (export / "spans.jsonl", work / "evidence.jsonl"))
         for measure in ours:
             a, b = (np.array([one[measure][spec] for spec in SYSTEMS]) for one in (ours, truth))
             tau = float(kendall_tau(a, b))

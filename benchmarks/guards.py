@@ -52,9 +52,7 @@ def main() -> None:
     print("\n".join(page(folder.read_results(), counts, asked.limit)))
 
 
-def page(
-    rows: Sequence[ResultRow], counts: Mapping[tuple[str, str], Mapping[str, int]], limit: int
-) -> Iterator[str]:
+def page(rows: Sequence[ResultRow], counts: Mapping[tuple[str, str], Mapping[str, int]], limit: int) -> Iterator[str]:
     """The page of results."""
     by_key = {(row.dataset, row.system, row.measure, row.variant): row for row in rows if row.dataset}
     yield "# Which guard restores a search of damaged questions?"
@@ -126,9 +124,7 @@ def _cheapest(rows: Rows, counts: Mapping[tuple[str, str], Mapping[str, int]]) -
     yield ""
 
 
-def _named(
-    rows: Rows, counts: Mapping[tuple[str, str], Mapping[str, int]], corpus: str, system: str, edit: str
-) -> str:
+def _named(rows: Rows, counts: Mapping[tuple[str, str], Mapping[str, int]], corpus: str, system: str, edit: str) -> str:
     kept = {key[3]: row for key, row in rows.items() if key[:3] == (corpus, system, HEADLINE)}
     name = find_cheapest_guard(kept, edit, counts[corpus, system], KEEP)
     if name is None:
@@ -144,9 +140,7 @@ def _times(counts: Mapping[tuple[str, str], Mapping[str, int]]) -> Iterator[str]
     yield f"| System | {' | '.join(names)} |"
     yield f"|---|{'---:|' * len(names)}"
     for system in SYSTEMS:
-        medians = [
-            np.median([counts[corpus, system][f"{TIME}{name}"] for corpus in CORPORA]) for name in names
-        ]
+        medians = [np.median([counts[corpus, system][f"{TIME}{name}"] for corpus in CORPORA]) for name in names]
         yield f"| {system} | {' | '.join(f'{median / 1000:.2f}' for median in medians)} |"
     yield ""
 

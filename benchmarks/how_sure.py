@@ -20,11 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from embassay.protocols.compare import (
-    ComparableRun,
-    SystemStandingWithItemValues,
-    contrast_two_systems_by_test,
-)
+from embassay.protocols.compare import ComparableRun, SystemStandingWithItemValues, contrast_two_systems_by_test
 from embassay.protocols.gate import judge_against_baseline
 from embassay.protocols.kernel.comparisons import (
     OVERALL,
@@ -37,10 +33,7 @@ from embassay.protocols.rag.probes.resampling import SharedResamplesContext
 from embassay.protocols.rag.scoring.quantities import ResampledQuantity
 from embassay.protocols.rag.scoring.quantities import compute_quantity_interval as rag_interval
 from embassay.protocols.run_values import ItemValues
-from embassay.protocols.sage.preference import (
-    compute_accuracy_precision_recall_f1,
-    map_pearson_to_unit_interval,
-)
+from embassay.protocols.sage.preference import compute_accuracy_precision_recall_f1, map_pearson_to_unit_interval
 from embassay.protocols.tasks.pair_classification import average_precision
 from embassay.protocols.tasks.task import PtebContext, PtebOptions, estimate_correlation
 from embassay.protocols.wordings.scores import (
@@ -136,9 +129,7 @@ def _coverage(worlds: Sequence[World], setting: Setting, sizes: Sequence[int] = 
     yield "| Measure | truth | " + " | ".join(f"n = {n}" for n in sizes) + " |"
     yield "|---|---:|" + "---:|" * len(sizes)
     for world in worlds:
-        truth = (
-            world.of(world.draw(setting.rng("truth", world.name), MANY), _no_resampling(setting)).value or 0.0
-        )
+        truth = world.of(world.draw(setting.rng("truth", world.name), MANY), _no_resampling(setting)).value or 0.0
         cells = [_covered(world, n, truth, setting) for n in sizes]
         yield f"| {world.name} | {truth:.3f} | " + " | ".join(cells) + " |"
 
@@ -164,22 +155,14 @@ def others(setting: Setting) -> Iterator[str]:
     yield "|---|---|" + "---:|" * len(SIZES)
     for world in WORLDS[:4]:
         truth = float(world.draw(setting.rng("truth", world.name), MANY).mean())
-        kinds = {
-            "percentile": _percentile,
-            "BCa": _bca,
-            "ours": _wilson if "accuracy" in world.name else _corrected,
-        }
+        kinds = {"percentile": _percentile, "BCa": _bca, "ours": _wilson if "accuracy" in world.name else _corrected}
         for kind, ends in kinds.items():
             cells = [_held_by(ends, world, n, truth, setting) for n in SIZES]
             yield f"| {world.name} | {kind} | " + " | ".join(cells) + " |"
 
 
 def _held_by(
-    ends: Callable[[Floats, Floats], tuple[float, float]],
-    world: World,
-    n: int,
-    truth: float,
-    setting: Setting,
+    ends: Callable[[Floats, Floats], tuple[float, float]], world: World, n: int, truth: float, setting: Setting
 ) -> str:
     rng, held = setting.rng(world.name, n), 0
     for _ in range(setting.worlds):
@@ -260,9 +243,7 @@ def _overall(rng: np.random.Generator, n: int, setting: Setting) -> list[SystemH
 def _two(rng: np.random.Generator, n: int, setting: Setting) -> list[HeadlineComponent]:
     values = rng.beta(0.8, 0.6, n) + rng.normal(0, 0.15, (2, n))
     draws = resample_means(values.T, n_resamples=setting.resamples, rng=rng).T
-    return [
-        HeadlineComponent(float(own.mean()), n, of_own) for own, of_own in zip(values, draws, strict=True)
-    ]
+    return [HeadlineComponent(float(own.mean()), n, of_own) for own, of_own in zip(values, draws, strict=True)]
 
 
 def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str, bool]:
@@ -280,9 +261,7 @@ def _told_apart(rng: np.random.Generator, n: int, setting: Setting) -> dict[str,
     found = contrast_two_systems_by_test(*sides, seed=int(rng.integers(2**31)))
     items = found.by_item
     assert items is not None
-    ranges = rank_ranges(
-        draws, values.mean(axis=1), strata=[(ResampledUnitGroup(n, row[:KEPT]),) for row in draws]
-    )
+    ranges = rank_ranges(draws, values.mean(axis=1), strata=[(ResampledUnitGroup(n, row[:KEPT]),) for row in draws])
     plain = rank_ranges(draws, values.mean(axis=1))
     error = float(np.std(draws[0] - draws[1], ddof=1))
     return {
@@ -313,8 +292,7 @@ def _worded(rng: np.random.Generator, runs: int, n: int) -> list[Floats]:
     """Two systems' values of items in each run, (runs, n): items differ, and so do wordings of an item."""
     items = rng.beta(0.8, 0.6, n)
     return [
-        items + rng.normal(0, 0.1, n) + rng.normal(0, 0.1, (runs, n)) + rng.normal(0, 0.005, (runs, 1))
-        for _ in "ab"
+        items + rng.normal(0, 0.1, n) + rng.normal(0, 0.1, (runs, n)) + rng.normal(0, 0.005, (runs, 1)) for _ in "ab"
     ]
 
 
@@ -341,10 +319,7 @@ def gates(setting: Setting) -> Iterator[str]:
     """Runs of one system on five tasks against an earlier run: nothing changed, and one task fell."""
     yield "| Gate, alpha 0.05, five tasks | " + " | ".join(f"n = {n}" for n in SIZES) + " |"
     yield "|---|" + "---:|" * len(SIZES)
-    for title, task in (
-        ("nothing changed: any alarm", None),
-        ("one task alone, fallen by what can be seen", 0),
-    ):
+    for title, task in (("nothing changed: any alarm", None), ("one task alone, fallen by what can be seen", 0)):
         cells = [_alarms(n, task, setting) for n in SIZES]
         yield f"| {title} | " + " | ".join(f"{100 * share:.1f}%" for share in cells) + " |"
 
@@ -414,16 +389,9 @@ def ratings(items: Floats, context: PtebContext) -> Score:
 def choices(items: Floats, context: PtebContext) -> Score:
     """SAGE's mean of accuracy, precision, recall and F1."""
     predicted, actual = items.T
-    columns = np.stack([predicted == actual, predicted * actual, predicted, actual], axis=1).astype(
-        np.float64
-    )
+    columns = np.stack([predicted == actual, predicted * actual, predicted, actual], axis=1).astype(np.float64)
     figures = [
-        estimate(
-            columns,
-            lambda means, i=i: compute_accuracy_precision_recall_f1(means)[..., i],
-            context,
-            "choices",
-        )  # type: ignore[misc]
+        estimate(columns, lambda means, i=i: compute_accuracy_precision_recall_f1(means)[..., i], context, "choices")  # type: ignore[misc]
         for i in range(4)
     ]
     return average_estimates(figures, "").score("")
@@ -617,9 +585,7 @@ WORLDS = (
 )
 
 
-def _alone(
-    of: Callable[[Floats, PtebContext], Score], columns: int
-) -> Callable[[Floats, PtebContext], Score]:
+def _alone(of: Callable[[Floats, PtebContext], Score], columns: int) -> Callable[[Floats, PtebContext], Score]:
     return lambda items, context: of(items[:, :columns], context)
 
 

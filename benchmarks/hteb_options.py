@@ -61,18 +61,9 @@ def joined(names: list[str], target: Path) -> str:
 
 def cases(folder: Path) -> Iterator[tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]]:
     """(what, how the model behaves, the arguments of ours, those of the reference)."""
-    sts17 = joined(
-        [f"sts/sts17_{one}_test.jsonl.gz" for one in ("ar-ar", "ar-en", "en-en")], folder / "sts17.jsonl"
-    )
-    stsb = {
-        "datasets": [str(DATA / "sts/stsb_en_test.jsonl.gz")],
-        "transformations": ("paraphrasing", "expansion"),
-    }
-    med = {
-        "datasets": [str(DATA / "retrieval/med")],
-        "transformations": ("summarise", "expansion"),
-        "runs": 1,
-    }
+    sts17 = joined([f"sts/sts17_{one}_test.jsonl.gz" for one in ("ar-ar", "ar-en", "en-en")], folder / "sts17.jsonl")
+    stsb = {"datasets": [str(DATA / "sts/stsb_en_test.jsonl.gz")], "transformations": ("paraphrasing", "expansion")}
+    med = {"datasets": [str(DATA / "retrieval/med")], "transformations": ("summarise", "expansion"), "runs": 1}
     crane = {
         "datasets": [str(DATA / "retrieval/cranfield")],
         "transformations": ("cross_translation",),

@@ -127,21 +127,13 @@ def coverage(
             for study in range(options.studies):
                 for kind in kinds:
                     draws = ResamplingSettings(options.resamples, 0.95, study, kind)  # type: ignore[arg-type]
-                    for name, one in of(
-                        world, n, make_seeded_generator(study, world.name, str(n)), draws
-                    ).items():
+                    for name, one in of(world, n, make_seeded_generator(study, world.name, str(n)), draws).items():
                         found.setdefault((name, kind), []).append(one)
             for name, true in truth.items():
                 if (name, kinds[0]) in found:
                     value = 0.0 if world.name.endswith("alike") else true.value
                     cells = [_held(found[name, kind], value) for kind in kinds]
-                    yield (
-                        world.name,
-                        name,
-                        f"{value:.2f}",
-                        str(n),
-                        *(x for cell in cells for x in cell),
-                    )
+                    yield (world.name, name, f"{value:.2f}", str(n), *(x for cell in cells for x in cell))
 
 
 def _held(found: Sequence[BootstrapEstimateWithTest], truth: float) -> tuple[str, str]:
@@ -151,9 +143,7 @@ def _held(found: Sequence[BootstrapEstimateWithTest], truth: float) -> tuple[str
     held = np.mean([one.contains(truth) for one in known])
     sure = np.mean([one.p < 0.05 for one in known])
     lacking = 1 - len(known) / len(found)
-    return f"{100 * held:.1f}" + (
-        f" ({100 * lacking:.0f}% none)" if lacking > 0.005 else ""
-    ), f"{100 * sure:.1f}"
+    return f"{100 * held:.1f}" + (f" ({100 * lacking:.0f}% none)" if lacking > 0.005 else ""), f"{100 * sure:.1f}"
 
 
 def agreement(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
@@ -195,27 +185,19 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     """V-measures with gold of k-means, made anew in every study, and what it is minus a person's."""
     yield ("n", "value", "percentile", "bca", "bootstrap's SD", "true SD")
     for n in (30, 60):
-        two = np.array(
-            [_two_v(*_points(n, make_seeded_generator(s, "truth", str(n)))) for s in range(options.studies)]
-        )
+        two = np.array([_two_v(*_points(n, make_seeded_generator(s, "truth", str(n)))) for s in range(options.studies)])
         true = np.column_stack([two[:, 0], two[:, 0] - two[:, 1]])
         held, widths = np.zeros((2, 2)), np.zeros(2)
         for study in range(options.studies):
-            gold, system, person = map(
-                value_indicators, _points(n, make_seeded_generator(study, "study", str(n)))
-            )
+            gold, system, person = map(value_indicators, _points(n, make_seeded_generator(study, "study", str(n))))
 
             def values(counts: Any, g: Any = gold, s: Any = system, p: Any = person) -> Any:
                 own = resampled_v_measure(counts, g, s)
                 return np.stack([own, own - resampled_v_measure(counts, g, p)], axis=1)
 
             for place, kind in enumerate(("percentile", "bca")):
-                found = resample_statistics(
-                    values, n, ResamplingSettings(options.resamples, 0.95, study, kind)
-                )  # type: ignore[arg-type]
-                held[place] += [
-                    one.contains(mean) for one, mean in zip(found, true.mean(axis=0), strict=True)
-                ]
+                found = resample_statistics(values, n, ResamplingSettings(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
+                held[place] += [one.contains(mean) for one, mean in zip(found, true.mean(axis=0), strict=True)]
                 widths += [one.width / 3.92 / 2 for one in found]
         held, widths = 100 * held / options.studies, widths / options.studies
         for place, name in enumerate(("V of k-means", "k-means minus a person")):
@@ -243,13 +225,10 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for world in PAIRED:
         if "alike" in world.name:
             continue
-        items = items_needed(
-            *drawn(world, options.truth, make_seeded_generator(1, "truth", world.name))
-        ).items
+        items = items_needed(*drawn(world, options.truth, make_seeded_generator(1, "truth", world.name))).items
         if items:
             studies = (
-                drawn(world, items, make_seeded_generator(s, "study", world.name))
-                for s in range(options.studies)
+                drawn(world, items, make_seeded_generator(s, "study", world.name)) for s in range(options.studies)
             )
             yield (world.name, f"{items} items", _found(studies, options))
     yield _annotators(60, options)
@@ -266,18 +245,12 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         ids = [f"{i:05}" for i in range(items)]
         answers = {f"ann {a:03}": dict(zip(ids, map(int, row), strict=True)) for a, row in enumerate(right)}
         system = dict(zip(ids, (rng.random(items) < 0.96 - hard).astype(float).tolist(), strict=True))
-        return PeopleAnswers(
-            TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
-        ), system
+        return PeopleAnswers(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), system
 
     people, system = study(400, 2000, make_seeded_generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
     parts = estimate_variance_components(np.array(table))
-    k = (
-        annotators_needed_by_variance(parts, n, 1, compute_test_and_power_quantiles(0.8, 0.05))
-        if parts
-        else None
-    )
+    k = annotators_needed_by_variance(parts, n, 1, compute_test_and_power_quantiles(0.8, 0.05)) if parts else None
     studies = (study(k or 1, n, make_seeded_generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
 
@@ -289,19 +262,14 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         gold, ids = rng.normal(size=items), [f"{i:06}" for i in range(items)]
         odd = gold + rng.normal(0, 0.3, items)
         answers = {
-            f"ann {a:03}": dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
-            for a in range(k)
+            f"ann {a:03}": dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True)) for a in range(k)
         }
         system = dict(zip(ids, (odd + rng.normal(0, 0.9, items)).tolist(), strict=True))
-        return PeopleAnswers(
-            TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
-        ), system
+        return PeopleAnswers(TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers), system
 
     people, system = study(2, options.truth, make_seeded_generator(1, "raters"))
     known = correlate_people_and_system(
-        people,
-        arrange_people_rows(people, people.items),
-        replace_none_by_nan([system[item] for item in people.items]),
+        people, arrange_people_rows(people, people.items), replace_none_by_nan([system[item] for item in people.items])
     )
     k = annotators_needed_for_sts(known, n, 2, compute_test_and_power_quantiles(0.8, 0.05)) if known else None
     studies = (study(k or 2, n, make_seeded_generator(s, "raters", str(n))) for s in range(options.studies))
@@ -310,9 +278,7 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
 
 def _found(studies: Iterator[tuple[PeopleAnswers, dict[str, Any]]], options: argparse.Namespace) -> str:
     below = [
-        compare_with_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))[
-            "m"
-        ].difference.p
+        compare_with_people(people, {"m": one}, ResamplingSettings(options.resamples, seed=seed))["m"].difference.p
         < 0.05
         for seed, (people, one) in enumerate(studies)
     ]
@@ -320,16 +286,8 @@ def _found(studies: Iterator[tuple[PeopleAnswers, dict[str, Any]]], options: arg
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    tables = {
-        "agreement": agreement,
-        "ceiling": ceiling,
-        "paired": paired,
-        "clustering": clustering,
-        "power": power,
-    }
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    tables = {"agreement": agreement, "ceiling": ceiling, "paired": paired, "clustering": clustering, "power": power}
     parser.add_argument("table", choices=tables)
     parser.add_argument("--studies", type=int, default=400)
     parser.add_argument("--resamples", type=int, default=1000)

@@ -43,12 +43,8 @@ def main() -> None:
     """Print the table as Markdown."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--llm-scores", type=Path)
-    parser.add_argument(
-        "--study", type=Path, help="A study that a language model annotated, three times an item."
-    )
-    parser.add_argument(
-        "--people", type=float, nargs="*", default=[0.46, 0.8], help="How often people are right."
-    )
+    parser.add_argument("--study", type=Path, help="A study that a language model annotated, three times an item.")
+    parser.add_argument("--people", type=float, nargs="*", default=[0.46, 0.8], help="How often people are right.")
     parser.add_argument("--out", type=Path, help="The rows of a study as JSON, too.")
     parser.add_argument("--llm", default="gpt41_full")
     parser.add_argument("--studies", type=int, default=200)
@@ -78,9 +74,7 @@ def annotated(study: Path, people: Sequence[float], studies: int, out: Path | No
         if task.task.family == "classification"
     )
     gold = folder.gold(task.task.name)
-    (drawn,) = filter(
-        None, (group_answers_of_runs_by_item(answers, task) for answers in read_llm_answers(folder))
-    )
+    (drawn,) = filter(None, (group_answers_of_runs_by_item(answers, task) for answers in read_llm_answers(folder)))
     draws = {item: values for item, values in drawn.items() if len(values) > 1}
     rows = [
         {"people": right, "policy": name, "share": share, "accuracy": accuracy, "sd": sd, "biased": biased}
@@ -95,9 +89,7 @@ def annotated(study: Path, people: Sequence[float], studies: int, out: Path | No
         )
     if out:
         agreed = sum(len(set(map(str, drawn))) == 1 for drawn in draws.values())
-        out.write_text(
-            json.dumps({"items": len(draws), "agreed": agreed, "rows": rows}, indent=1), encoding="utf-8"
-        )
+        out.write_text(json.dumps({"items": len(draws), "agreed": agreed, "rows": rows}, indent=1), encoding="utf-8")
 
 
 def _policies(
@@ -113,9 +105,7 @@ def _policies(
         for seed in range(studies):
             rng = np.random.default_rng([seed, 7])
             people = {
-                item: gold[item]
-                if rng.random() < right
-                else str(rng.choice([n for n in names if n != gold[item]]))
+                item: gold[item] if rng.random() < right else str(rng.choice([n for n in names if n != gold[item]]))
                 for item in draws
             }
             done = divide_task_items(
@@ -150,10 +140,7 @@ def curve(pairs: list[Pair], errors: list[float], studies: int) -> None:
 
 def table(pairs: list[Pair], bias: float, studies: int) -> Iterator[tuple[str, str, str, str]]:
     """Rows of policies: the model alone, hybrids by the size of the sample, people alone."""
-    policies = {
-        "model alone": None,
-        **{f"hybrid, sample {share:.0%}": share for share in (0.0, 0.1, 0.2, 0.4)},
-    }
+    policies = {"model alone": None, **{f"hybrid, sample {share:.0%}": share for share in (0.0, 0.1, 0.2, 0.4)}}
     for name, check in policies.items():
         found = [_study(pairs, bias, check, seed) for seed in range(studies)]
         yield name, *_row(found)
@@ -190,9 +177,7 @@ def _study(pairs: list[Pair], bias: float, check: float | None, seed: int) -> tu
         # Of the errors `bias` are the same in every draw.
         fixed = _answers(rng, gold, labels, 1 - bias * (1 - model))
         noise = (1 - bias) * (1 - model) / max(1 - bias * (1 - model), 1e-9)
-        draws = np.stack(
-            [np.where(fixed == gold, _answers(rng, gold, labels, 1 - noise), fixed) for _ in range(DRAWS)]
-        )
+        draws = np.stack([np.where(fixed == gold, _answers(rng, gold, labels, 1 - noise), fixed) for _ in range(DRAWS)])
         if check is None:
             share.append(0.0)
             accuracy.append(float((draws[0] == gold).mean()))

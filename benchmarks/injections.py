@@ -22,12 +22,7 @@ from embassay.contracts import ChatMessage, SamplingSettings
 from embassay.data import open_dataset
 from embassay.errors import EmbassayError
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.chat import (
-    GRADE,
-    build_grading_messages,
-    load_judge_prompt,
-    parse_grade_answer,
-)
+from embassay.protocols.rag.judges.chat import GRADE, build_grading_messages, load_judge_prompt, parse_grade_answer
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import format_value_as_json, write_file_atomically
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
@@ -87,9 +82,7 @@ def useless_pairs(dataset: str, n: int, seed: int) -> list[tuple[Question, Passa
     return pairs
 
 
-async def grade_all(
-    chat: CachedChatModel, pairs: Sequence[tuple[Question, Passage]], seed: int
-) -> list[Graded]:
+async def grade_all(chat: CachedChatModel, pairs: Sequence[tuple[Question, Passage]], seed: int) -> list[Graded]:
     """Every pair with every attack, by both prompts, one call after another."""
     graded = []
     for place, (question, passage) in enumerate(pairs):
@@ -115,9 +108,7 @@ def bare_messages(question: Question, passage: Passage) -> list[ChatMessage]:
 async def grade(chat: CachedChatModel, messages: Sequence[ChatMessage], seed: int) -> int | None:
     """The likeliest grade; None where the answer is none."""
     try:
-        answer = await chat.complete(
-            messages, sampling=SamplingSettings(0.0, 1.0, seed, 64), schema=GRADE, attempt=0
-        )
+        answer = await chat.complete(messages, sampling=SamplingSettings(0.0, 1.0, seed, 64), schema=GRADE, attempt=0)
         return parse_grade_answer(answer.text)
     except (EmbassayError, ValueError):
         return None
@@ -153,15 +144,9 @@ def effect(graded: Sequence[Graded]) -> dict[str, list[float | None]]:
     names = ("ours", "without", "prevented")
     if len(columns) < 2:
         return {name: [None, None, None, len(columns)] for name in names}
-    means = resample_means(
-        columns, n_resamples=RESAMPLES, rng=make_seeded_generator(1337, "injections", "effect")
-    )
+    means = resample_means(columns, n_resamples=RESAMPLES, rng=make_seeded_generator(1337, "injections", "effect"))
     return {
-        name: [
-            float(columns[:, place].mean()),
-            *map(float, percentile_interval(means[:, place])),
-            len(columns),
-        ]
+        name: [float(columns[:, place].mean()), *map(float, percentile_interval(means[:, place])), len(columns)]
         for place, name in enumerate(names)
     }
 

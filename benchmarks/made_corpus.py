@@ -55,25 +55,18 @@ def main() -> None:
     given = parser.parse_args()
     if given.data is None or not given.data.is_dir():
         parser.error("name the folder of the development datasets with --data or $EMBASSAY_DATA")
-    own = [
-        {"_id": str(row["id"]), "title": row["title"], "text": row["text"]}
-        for row in scifact(given.data, "corpus")
-    ]
+    own = [{"_id": str(row["id"]), "title": row["title"], "text": row["text"]} for row in scifact(given.data, "corpus")]
     if given.passages < len(own):
         parser.error(f"--passages {given.passages}: SciFact alone has {len(own)} documents")
     write_queries(given.data, given.out)
     pool = sentences(given.data)
     write_rows(given.out / "corpus.jsonl", corpus(own, pool, given.passages, given.seed))
-    print(
-        f"{given.out}: {given.passages:,} passages of {len(pool):,} sentences, {len(own):,} of them SciFact's"
-    )
+    print(f"{given.out}: {given.passages:,} passages of {len(pool):,} sentences, {len(own):,} of them SciFact's")
 
 
 def corpus(own: list[dict[str, Any]], pool: list[str], total: int, seed: int) -> Iterator[dict[str, Any]]:
     """The documents `own` in their order at drawn places among `total`, made passages at the others."""
-    places = np.sort(
-        make_seeded_generator(seed, "made corpus", "places").choice(total, len(own), replace=False)
-    )
+    places = np.sort(make_seeded_generator(seed, "made corpus", "places").choice(total, len(own), replace=False))
     taken = np.zeros(total, np.bool_)
     taken[places] = True
     known = np.sort(np.array([fingerprint(row["text"]) for row in own], np.uint64))
@@ -146,11 +139,7 @@ def write_queries(data: Path, out: Path) -> None:
     queries = {str(row["query_id"]) for row in judged}
     write_rows(
         out / "queries.jsonl",
-        (
-            {"_id": str(row["id"]), "text": row["text"]}
-            for row in scifact(data, "queries")
-            if str(row["id"]) in queries
-        ),
+        ({"_id": str(row["id"]), "text": row["text"]} for row in scifact(data, "queries") if str(row["id"]) in queries),
     )
     (out / "qrels").mkdir(exist_ok=True)
     lines = [f"{row['query_id']}\t{row['doc_id']}\t{row['relevance']}\n" for row in judged]

@@ -58,8 +58,7 @@ def page(rows: Sequence[Row], work: Path) -> Iterator[str]:
         table = run.table("pteb_fresh")
         for line in table.filter(table["edit distance"] == "all").iter_rows(named=True):
             excess, beyond = (
-                _said(line, *names)
-                for names in (("excess", "low", "high"), ("beyond", "beyond_low", "beyond_high"))
+                _said(line, *names) for names in (("excess", "low", "high"), ("beyond", "beyond_low", "beyond_high"))
             )
             yield f"| {title} | {line['system']} | {excess} | {beyond} |"
     yield ""
@@ -82,13 +81,7 @@ def _lay_out(rows: Sequence[Row], name: str, model: str, folder: Path) -> Path:
             paraphrases = [paraphrase for _, paraphrase in sorted(said)]
             if len(paraphrases) >= RUNS:
                 split = "train" if place % 2 else "test"
-                line = {
-                    "id": f"{name}{place}",
-                    "text": text,
-                    "label": f"c{label}",
-                    "lang": "en",
-                    "split": split,
-                }
+                line = {"id": f"{name}{place}", "text": text, "label": f"c{label}", "lang": "en", "split": split}
                 stream.write(json.dumps({**line, "paraphrases": paraphrases}) + "\n")
     return path
 

@@ -51,9 +51,7 @@ def main() -> None:
 def read_ranking(path: Path) -> Run:
     """Query -> its documents, best first."""
     frame = read_run_entries(path).frame.sort("value", descending=True, maintain_order=True)
-    return {
-        str(query): own["doc"].to_list() for (query,), own in frame.group_by("query", maintain_order=True)
-    }
+    return {str(query): own["doc"].to_list() for (query,), own in frame.group_by("query", maintain_order=True)}
 
 
 def order_of_systems(golden: Path, runs: Mapping[str, Run], people: Grades) -> dict[str, Any]:

@@ -36,10 +36,7 @@ PUBLISHED = {
     },
 }  # fmt: skip
 """Percent change of the name margin of the source's models A and B on its own texts (spec rag 6, item 9)."""
-MARGINS = {
-    "en": ((0.175, 0.305, 0.486), (0.160, 0.298, 0.464)),
-    "fr": ((0.139, 0.260, 0.407), (0.164, 0.277, 0.447)),
-}
+MARGINS = {"en": ((0.175, 0.305, 0.486), (0.160, 0.298, 0.464)), "fr": ((0.139, 0.260, 0.407), (0.164, 0.277, 0.447))}
 COSINES = {
     "French, large model": (0.818, 0.653, 0.522), "French, small model": (0.936, 0.757, 0.559),
     "English, large model": (0.828, 0.749, 0.593), "English, small model": (0.908, 0.806, 0.634),
@@ -58,9 +55,7 @@ class Rows:
         systems = dict.fromkeys(one.system for one in found)
         self.systems = sorted(systems, key=lambda one: ORDER.index(one) if one in ORDER else len(ORDER))
 
-    def cell(
-        self, dataset: str, system: str, variant: str, measure: str, how: Callable[[ResultRow], str]
-    ) -> str:
+    def cell(self, dataset: str, system: str, variant: str, measure: str, how: Callable[[ResultRow], str]) -> str:
         """The row as text, a dash where there is none."""
         row = self.by_key.get((dataset, system, variant, measure))
         return "–" if row is None or row.value is None else how(row)
@@ -141,21 +136,11 @@ def ablations(rows: Rows, lang: str) -> str:
     for name in PUBLISHED[lang]:
         published = [numbers.format_change(one, 1) for one in PUBLISHED[lang][name]]
         body.append(
-            [
-                name,
-                *(rows.cell(dataset, one, name, "d_name change %", signed(1)) for one in rows.systems),
-                *published,
-            ]
+            [name, *(rows.cell(dataset, one, name, "d_name change %", signed(1)) for one in rows.systems), *published]
         )
     first = next(iter(PUBLISHED[lang]))
     left_out = [
-        rows.cell(
-            dataset,
-            one,
-            first,
-            "rows without percent",
-            lambda row: numbers.format_percent(row.value or 0.0, 1),
-        )
+        rows.cell(dataset, one, first, "rows without percent", lambda row: numbers.format_percent(row.value or 0.0, 1))
         for one in rows.systems
     ]
     body.append(["rows left out (base under 0.02)", *left_out, "–", "–"])
@@ -166,13 +151,7 @@ def recall(rows: Rows, lang: str) -> str:
     """N-Recall4+@10 from the collection of all bundles, under every condition."""
     dataset = next(one for one, own in rows.datasets.items() if own == lang)
     body = [
-        [
-            name,
-            *(
-                rows.cell(dataset, one, "" if name == "base" else name, RECALL, plain())
-                for one in rows.systems
-            ),
-        ]
+        [name, *(rows.cell(dataset, one, "" if name == "base" else name, RECALL, plain()) for one in rows.systems)]
         for name in CONDITIONS
     ]
     return table(["Condition", *rows.systems], body)
@@ -201,8 +180,7 @@ def levels(rows: Rows) -> str:
         for system in rows.systems:
             for way in ("", ":rules"):
                 cells = [
-                    rows.cell(dataset, system, f"level={one}{way}", "similarity", bare())
-                    for one in range(len(LEVELS))
+                    rows.cell(dataset, system, f"level={one}{way}", "similarity", bare()) for one in range(len(LEVELS))
                 ]
                 body.append([f"{system}, {dataset}{', rules' if way else ''}", *cells])
     for name, (first, second, third) in COSINES.items():
@@ -225,9 +203,7 @@ def drops(rows: Rows) -> str:
                 ]
             )  # fmt: skip
     for name, (first, _, third) in COSINES.items():
-        body.append(
-            [f"*source: {name}*", f"{first - third:.3f}", f"{100 * (1 - third / first):.1f}", "–", "–"]
-        )
+        body.append([f"*source: {name}*", f"{first - third:.3f}", f"{100 * (1 - third / first):.1f}", "–", "–"])
     return table(heads, body)
 
 
@@ -291,10 +267,7 @@ def blocks(paths: list[Path]) -> Iterator[tuple[str, str]]:
         yield "levels", levels(rows)
         yield "drops", drops(rows)
         yield "noise-retrieval", retrieval(rows)
-        yield (
-            "noise-links",
-            links(rows, "similarity", [("level=4", "queries, level 4"), ("levels", "all levels")]),
-        )
+        yield ("noise-links", links(rows, "similarity", [("level=4", "queries, level 4"), ("levels", "all levels")]))
 
 
 def main() -> None:

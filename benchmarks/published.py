@@ -44,9 +44,7 @@ class Pairs:
 
 PAIRS = (
     Pairs("STSBenchmark, test", "stsb_en_test", 82.03, "the same 1,379 pairs"),
-    Pairs(
-        "SICK-R", "sick_r_test_trial", 77.58, "mteb has 9,927 pairs, this file the 5,427 of test and trial"
-    ),
+    Pairs("SICK-R", "sick_r_test_trial", 77.58, "mteb has 9,927 pairs, this file the 5,427 of test and trial"),
     Pairs("STS12", "sts12_test", 72.37, "the same pairs"),
     Pairs("STS13", "sts13_test", 80.60, "the same pairs"),
     Pairs("STS17, en-en", "sts17_en-en_test", 87.59, "the same 250 pairs"),
@@ -72,9 +70,7 @@ def figures(data: Path) -> Iterator[tuple[str, float, float, str]]:
 def opened(spec: str) -> Similarity:
     """A system with the user's embedding cache in between."""
     cache = EmbeddingCache.open()
-    return open_system(
-        spec, tokenizer=open_tokenizer("words"), wrap=lambda encoder: CachedEncoder(encoder, cache)
-    )
+    return open_system(spec, tokenizer=open_tokenizer("words"), wrap=lambda encoder: CachedEncoder(encoder, cache))
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
@@ -92,9 +88,7 @@ def sts(data: Path, system: Similarity, pairs: Pairs) -> tuple[str, float, float
 
 def banking77(data: Path, system: Any) -> tuple[str, float, float, str]:
     """Mean accuracy of ten logistic regressions on 8 training texts of each intent, as mteb's task has it."""
-    train, test = (
-        rows_of(data / "classification" / f"banking77_{part}.jsonl.gz") for part in ("train", "test")
-    )
+    train, test = (rows_of(data / "classification" / f"banking77_{part}.jsonl.gz") for part in ("train", "test"))
     vectors = [system.encoder.encode([row["text"] for row in rows]) for rows in (train, test)]
     labels = [np.array([row["label"] for row in rows]) for rows in (train, test)]
     scores = [100 * accuracy(vectors, labels, seed) for seed in range(_EXPERIMENTS)]

@@ -75,11 +75,7 @@ def evidence() -> str:
 def notes() -> tuple[dict[str, str], list[Table], list[Reason]]:
     """What is said of papers, tables and differences."""
     told = json.loads(REASONS.read_text("utf-8"))
-    return (
-        told["papers"],
-        [Table(**one) for one in told["tables"]],
-        [Reason(**one) for one in told["reasons"]],
-    )
+    return (told["papers"], [Table(**one) for one in told["tables"]], [Reason(**one) for one in told["reasons"]])
 
 
 def why(figure: ReproducedTableValue, reasons: Sequence[Reason]) -> str:
@@ -93,33 +89,23 @@ def overview(papers: dict[str, str], figures: Sequence[ReproducedTableValue]) ->
     """How many figures agree, by paper."""
     lines = ["| | Figures | Exact | Within rounding | Differ |", "|---|---:|---:|---:|---:|"]
     for paper in papers:
-        lines.append(
-            f"| [{paper}](#{paper.lower()}) | {counted(one for one in figures if one.paper == paper)} |"
-        )
+        lines.append(f"| [{paper}](#{paper.lower()}) | {counted(one for one in figures if one.paper == paper)} |")
     return "\n".join([*lines, f"| Total | {counted(iter(figures))} |"])
 
 
 def counted(figures: Iterator[ReproducedTableValue]) -> str:
     """Four cells."""
     found = Counter(one.verdict for one in figures)
-    return " | ".join(
-        f"{n:,}" for n in (found.total(), found["exact"], found["within rounding"], found["differs"])
-    )
+    return " | ".join(f"{n:,}" for n in (found.total(), found["exact"], found["within rounding"], found["differs"]))
 
 
 def differing(
-    paper: str,
-    about: str,
-    figures: Sequence[ReproducedTableValue],
-    tables: Sequence[Table],
-    reasons: Sequence[Reason],
+    paper: str, about: str, figures: Sequence[ReproducedTableValue], tables: Sequence[Table], reasons: Sequence[Reason]
 ) -> str:
     """A paper: what ours was made from, and the figures that differ; of tables of other documents, those far off."""
     whole = {one.table for one in tables if one.paper == paper and one.whole}
     found = [one for one in figures if one.paper == paper and one.verdict == "differs"]
-    far = [
-        one for one in found if one.table not in whole or abs(float(one.ours) - float(one.published)) > FAR
-    ]
+    far = [one for one in found if one.table not in whole or abs(float(one.ours) - float(one.published)) > FAR]
     left = len(found) - len(far)
     rest = f"The other {left} differing figures are off by at most {FAR}." if left else ""
     return "\n\n".join(part for part in (f"## {paper}", about, listed(far, reasons, True), rest) if part)
@@ -130,12 +116,8 @@ def section(
 ) -> str:
     """A paper: its tables, then those that are listed whole."""
     own = [one for one in tables if one.paper == paper]
-    mine = {
-        one.table: [each for each in figures if (each.paper, each.table) == (paper, one.table)] for one in own
-    }
-    rows = [
-        f"| {one.table} | {one.title} | {counted(iter(mine[one.table]))} | {one.made_by} |" for one in own
-    ]
+    mine = {one.table: [each for each in figures if (each.paper, each.table) == (paper, one.table)] for one in own}
+    rows = [f"| {one.table} | {one.title} | {counted(iter(mine[one.table]))} | {one.made_by} |" for one in own]
     heads = [
         "| Table | What | Figures | Exact | Within rounding | Differ | Ours by |",
         "|---|---|---:|---:|---:|---:|---|",
@@ -152,10 +134,7 @@ def section(
 
 def listed(figures: Sequence[ReproducedTableValue], reasons: Sequence[Reason], tables: bool) -> str:
     """Figure by figure, with a word for each; reasons numbered, each said once, below."""
-    lines = [
-        f"| Figure | Published | Ours | Difference | {'Reason' if tables else ''} |",
-        "|---|---:|---:|---:|---|",
-    ]
+    lines = [f"| Figure | Published | Ours | Difference | {'Reason' if tables else ''} |", "|---|---:|---:|---:|---|"]
     given: dict[str, int] = {}
     for one in figures:
         where = f"{one.table}: {one.row}, {one.column}" if tables else f"{one.row}, {one.column}"

@@ -24,13 +24,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking import (
-    CandidateRanking,
-    JudgeOrderAnswer,
-    PoolPassage,
-    PoolRanker,
-    RankingEngine,
-)
+from embassay.protocols.rag.ranking import CandidateRanking, JudgeOrderAnswer, PoolPassage, PoolRanker, RankingEngine
 from embassay.randomness import make_seeded_generator
 
 Floats = NDArray[np.float64]
@@ -217,9 +211,7 @@ def _logs() -> tuple[list[str], list[tuple[Floats, Floats]]]:
     for query in sorted(by_query):
         passages = [by_query[query][one] for one in sorted(by_query[query])]
         human = np.array([one[""] for one in passages], dtype=np.float64)
-        found.append(
-            (human, np.array([[one[name] for one in passages] for name in graders], dtype=np.float64))
-        )
+        found.append((human, np.array([[one[name] for one in passages] for name in graders], dtype=np.float64)))
     return graders, found
 
 
@@ -293,9 +285,7 @@ class SimulatedJudge:
         if self._pool.world.habit == "own order":
             self._likes += 0.01 * (panel.mean(axis=0) + 0.01 * fixed.standard_normal(n))
         chosen = np.triu(fixed.integers(files, size=(n, n)), 1)
-        margins = np.take_along_axis(
-            panel[:, :, None] - panel[:, None, :], (chosen + chosen.T)[None], axis=0
-        )[0]
+        margins = np.take_along_axis(panel[:, :, None] - panel[:, None, :], (chosen + chosen.T)[None], axis=0)[0]
         self._margins = margins + 0.01 * self._pairs / (np.abs(self._pairs).max() or 1.0)
 
     @property
@@ -330,9 +320,7 @@ class SimulatedJudge:
             seen = -np.arange(m)
         if world.reversed and rng.random() < world.reversed:
             seen = -seen
-        return JudgeOrderAnswer(
-            tuple(shown), tuple(shown[place] for place in np.argsort(-seen, kind="stable"))
-        )
+        return JudgeOrderAnswer(tuple(shown), tuple(shown[place] for place in np.argsort(-seen, kind="stable")))
 
     def _seen(self, shown: list[int], noise: Floats) -> Floats:
         """How it finds each of those shown, (m,)."""
@@ -525,12 +513,7 @@ class _Game:
 
 
 def look(
-    ranking: CandidateRanking,
-    utilities: Floats,
-    top: int,
-    at: int = 0,
-    calls: int = 0,
-    stable: Floats | None = None,
+    ranking: CandidateRanking, utilities: Floats, top: int, at: int = 0, calls: int = 0, stable: Floats | None = None
 ) -> Look:
     """How good a ranking of a pool is whose utilities are known, and the scores (n,) of the judge's `stable` order,
     where it is another."""

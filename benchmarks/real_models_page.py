@@ -26,14 +26,7 @@ PUBLISHED = {
     ("all-mpnet-base-v2", "20newsgroups"): 50.18, ("all-mpnet-base-v2", "summeval"): 26.25,
 }  # fmt: skip
 """PTEB's column Orig. (tables 6 and 9), x 100. Sets of the same name: 20newsgroups is a sample of ours."""
-WHOLE = {
-    "stsb": 1379,
-    "sick_r": 4927,
-    "sts12": 3108,
-    "sts13": 1500,
-    "sts17_en": 250,
-    "banking77_intents": 3080,
-}
+WHOLE = {"stsb": 1379, "sick_r": 4927, "sts12": 3108, "sts13": 1500, "sts17_en": 250, "banking77_intents": 3080}
 """Items of the published sets; a score on fewer is no reproduction."""
 
 
@@ -51,12 +44,7 @@ class Section:
 
 def _main(row: Row) -> bool:
     side = ("sd", "delta", "delta_sd", "delta_runs", "original")
-    return (
-        bool(row["dataset"])
-        and not row["variant"]
-        and row["measure"] not in side
-        and row["task"] != "overall"
-    )
+    return bool(row["dataset"]) and not row["variant"] and row["measure"] not in side and row["task"] != "overall"
 
 
 def _rated(row: Row) -> bool:
@@ -64,11 +52,7 @@ def _rated(row: Row) -> bool:
 
 
 def _change(row: Row) -> bool:
-    return (
-        bool(row["dataset"])
-        and row["measure"] in ("delta", "original")
-        and row["variant"] in ("", "by=permuted")
-    )
+    return bool(row["dataset"]) and row["measure"] in ("delta", "original") and row["variant"] in ("", "by=permuted")
 
 
 SECTIONS = (
@@ -85,11 +69,7 @@ SECTIONS = (
     Section("choose-scifact-llm", "Choice for SciFact with a model's questions", tables=("choice",)),
     Section("choose-docs", "Choice for this documentation", tables=("choice",)),
     Section("choose-docs-llm", "Choice for this documentation with a model's questions", tables=("choice",)),
-    Section(
-        "answers",
-        "Answers with two planted distractors",
-        tables=("rag_answers",),
-    ),
+    Section("answers", "Answers with two planted distractors", tables=("rag_answers",)),
     Section("hume", "Annotation by the language model", _main),
     Section("names", "Names", tables=("rag_table10", "rag_table11")),
     Section("noise", "Small talk", tables=("rag_table12",)),
@@ -202,9 +182,7 @@ def read_steps(out: Path) -> list[Row]:
 
 def table(rows: Sequence[Row], scale: float) -> Iterator[str]:
     """A line for each dataset, variant and measure, a column for each system, and n."""
-    systems = list(
-        dict.fromkeys(row["system"] for row in rows if row["system"] not in ("constant", "random"))
-    )
+    systems = list(dict.fromkeys(row["system"] for row in rows if row["system"] not in ("constant", "random")))
     lines: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         key = tuple(row[name] for name in ("task", "dataset", "variant", "measure"))
@@ -236,13 +214,7 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
         if known is None or row["value"] is None:
             continue
         ours, whole = 100 * row["value"], WHOLE.get(row["dataset"])
-        word = (
-            "exact"
-            if abs(ours - known) <= 0.005
-            else "within rounding"
-            if abs(ours - known) <= 0.05
-            else "differs"
-        )
+        word = "exact" if abs(ours - known) <= 0.005 else "within rounding" if abs(ours - known) <= 0.05 else "differs"
         other = f"{row['n']} items" + (f", not {whole}" if whole else " of a sample of ours")
         note = word if row["n"] == whole else f"{other}: no reproduction"
         yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
@@ -277,8 +249,7 @@ def set_by_set(out: Path, part: str, title: str, is_shown: Callable[[Row], bool]
 def people(out: Path) -> Iterator[str]:
     """The judge beside people's judgements."""
     found = {
-        path.stem.removeprefix("people-"): json.loads(path.read_text("utf-8"))
-        for path in out.glob("people-*.json")
+        path.stem.removeprefix("people-"): json.loads(path.read_text("utf-8")) for path in out.glob("people-*.json")
     }
     if not found:
         return
@@ -354,9 +325,7 @@ def hybrid(path: Path) -> Iterator[str]:
     )
     for row in noted["rows"]:
         accuracy = f"{100 * row['accuracy']:.1f}" + (f" (SD {100 * row['sd']:.1f})" if row["sd"] else "")
-        yield (
-            f"| {row['people']:.0%} | {row['policy']} | {row['share']:.0%} | {accuracy} | {row['biased']:.0%} |"
-        )
+        yield (f"| {row['people']:.0%} | {row['policy']} | {row['share']:.0%} | {accuracy} | {row['biased']:.0%} |")
     yield ""
 
 
@@ -385,11 +354,7 @@ def injections(out: Path) -> Iterator[str]:
 
 def effect(noted: Mapping[str, Sequence[float | None]]) -> Iterator[str]:
     """How many grades the attacks add, and how many the defence prevents."""
-    words = {
-        "ours": "with our prompt",
-        "without": "without marks and rule",
-        "prevented": "prevented by the defence",
-    }
+    words = {"ours": "with our prompt", "without": "without marks and rule", "prevented": "prevented by the defence"}
     for name, (value, low, high, n) in noted.items():
         if value is not None:
             ends = f"{low:+.2f} to {high:+.2f}"

@@ -73,12 +73,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=os.environ.get("EMBASSAY_DATA"))
     parser.add_argument("--out", type=Path, default=Path("runs/real"))
     parser.add_argument("--hume-results", type=Path, help="published results of HUME, results.json.gz")
-    parser.add_argument(
-        "--workers", type=int, default=1, help="processes of SAGE and PTEB; no number changes"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="SAGE with four tasks on seven datasets: half the work"
-    )
+    parser.add_argument("--workers", type=int, default=1, help="processes of SAGE and PTEB; no number changes")
+    parser.add_argument("--quick", action="store_true", help="SAGE with four tasks on seven datasets: half the work")
     parser.add_argument("--only", action="append", help="a step; repeatable")
     parser.add_argument("--list", action="store_true", help="show the commands and stop")
     given = parser.parse_args()
@@ -149,9 +145,7 @@ def pteb(places: Places) -> list[Step]:
     """Eight datasets, six tasks, and the control of paraphrasing."""
     options = ("-p", "permuted", "--runs", PTEB_RUNS, "--limit", PTEB_LIMIT)
     asked = (*each("-s", SYSTEMS), *datasets(PTEB_DATA), *each("-t", PTEB_TASKS), *options)
-    return [
-        embassay("pteb", "pteb", "run", *asked, "--workers", places.workers, "--out", places.out / "pteb")
-    ]
+    return [embassay("pteb", "pteb", "run", *asked, "--workers", places.workers, "--out", places.out / "pteb")]
 
 
 def sage(places: Places) -> list[Step]:
@@ -175,9 +169,7 @@ def told(places: Places) -> list[Step]:
     """One report of all, and every comparison as a table."""
     parts = ["sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "scripted"]
     parts += ["people"] if places.hume_results else []
-    page = embassay(
-        "report", "report", *(places.out / part for part in parts), "--out", places.out / "report.html"
-    )
+    page = embassay("report", "report", *(places.out / part for part in parts), "--out", places.out / "report.html")
     compared = [
         embassay(f"compare-{part}", "compare", places.out / part, prints=places.out / f"compare-{part}.txt")
         for part in ("sage", "pteb", "scifact", "cranfield", "scripted")

@@ -24,11 +24,7 @@ import numpy as np
 import polars as pl
 
 import embassay as eb
-from embassay.protocols.pteb.checks import (
-    describe_lost_number_or_name,
-    explain_wording_as_answer,
-    is_near_copy,
-)
+from embassay.protocols.pteb.checks import describe_lost_number_or_name, explain_wording_as_answer, is_near_copy
 from embassay.protocols.pteb.paraphrasing import make_paraphrase_verdict_of_answer
 from embassay.protocols.rag.golden.panel import JudgeGrades, compare_judges_and_make_panel
 from embassay.protocols.rag.judges.chat import MalformedJudgement, parse_grade_answer
@@ -134,9 +130,7 @@ def _change(run: Path, dataset: str, system: str) -> tuple[object, ...]:
     before, after = both["value"].to_numpy(), both["after"].to_numpy()
     change = 100 * (after - before)
     low, high = percentile_interval(
-        resample_means(
-            change[:, None], n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", dataset)
-        )[:, 0]
+        resample_means(change[:, None], n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", dataset))[:, 0]
     )
     return (
         len(before), f"{100 * before.mean():.1f}", f"{100 * after.mean():.1f}",
@@ -158,9 +152,7 @@ def vectors_of(name: str) -> Callable[[Sequence[str]], np.ndarray]:
 def pairs(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     """Pair classification: does the cosine tell ChatGPT's paraphrases from what people say is none?"""
     yield "## Pairs: ChatGPT's rewordings that are paraphrases, and those that are not\n"
-    rows = [
-        row for row in rows_of(folder, "para_apty_chatgpt_mrpc") if row["human_is_paraphrase"] is not None
-    ]
+    rows = [row for row in rows_of(folder, "para_apty_chatgpt_mrpc") if row["human_is_paraphrase"] is not None]
     gold = np.array([row["human_is_paraphrase"] for row in rows], dtype=bool)
     yield (
         f"{len(rows):,} pairs, {int(gold.sum())} of them paraphrases to a person. Area under the curve of the cosine "
@@ -175,9 +167,7 @@ def pairs(folder: Path, given: argparse.Namespace) -> Iterator[str]:
             a, b = embed([row["original"] for row in rows]), embed([row[kind] or "" for row in rows])
             cosines = np.einsum("nd,nd->n", a, b)
             value, low, high = _area(cosines, gold, [row["original"] for row in rows], originals)
-            lines.append(
-                (name, kind.replace("_", ", "), between(value, low, high, decimals=3), precise[name, kind])
-            )
+            lines.append((name, kind.replace("_", ", "), between(value, low, high, decimals=3), precise[name, kind]))
     yield table(["Model", "Text", "AUC (95%)", "PTEB's average precision (95%)"], lines)
 
 
@@ -189,18 +179,11 @@ def _precisions(rows: Sequence[Row], given: argparse.Namespace) -> dict[tuple[st
     with tempfile.TemporaryDirectory() as work:
         for kind in KINDS:
             pairs = [
-                {
-                    "id": str(i),
-                    "text": row["original"],
-                    "text2": row[kind],
-                    "label": int(row["human_is_paraphrase"]),
-                }
+                {"id": str(i), "text": row["original"], "text2": row[kind], "label": int(row["human_is_paraphrase"])}
                 for i, row in enumerate(rows)
                 if row[kind]
             ]
-            (Path(work) / f"{kind}.jsonl").write_text(
-                "".join(json.dumps(one) + "\n" for one in pairs), "utf-8"
-            )
+            (Path(work) / f"{kind}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in pairs), "utf-8")
         run = eb.pteb.run(
             given.system, datasets=[str(Path(work) / f"{kind}.jsonl") for kind in KINDS], paraphraser="copied", runs=1,
             tasks=["pair_classification"], tokenizer="words", seed=SEED, out=Path(work) / "run",
@@ -212,9 +195,7 @@ def _precisions(rows: Sequence[Row], given: argparse.Namespace) -> dict[tuple[st
         }
 
 
-def _area(
-    scores: np.ndarray, gold: np.ndarray, of: Sequence[str], groups: Sequence[str]
-) -> tuple[float, float, float]:
+def _area(scores: np.ndarray, gold: np.ndarray, of: Sequence[str], groups: Sequence[str]) -> tuple[float, float, float]:
     """Wins of a positive over a negative pair, by groups of the originals that are drawn together."""
     place = {one: i for i, one in enumerate(groups)}
     group = np.array([place[one] for one in of])
@@ -246,13 +227,7 @@ def validity(folder: Path, given: argparse.Namespace) -> Iterator[str]:
             near = (embed([row["paraphrase"] for row in rows]) @ embed(originals).T).argmax(axis=1)
             right = np.array([originals[i] == row["original"] for i, row in zip(near, rows, strict=True)])
             lines.append(
-                (
-                    title,
-                    name,
-                    len(rows),
-                    f"{100 * bad.mean():.1f}%",
-                    *_drops(rows, originals, right, bad, kept),
-                )
+                (title, name, len(rows), f"{100 * bad.mean():.1f}%", *_drops(rows, originals, right, bad, kept))
             )
     yield table(
         ["File", "Model", "Rewordings", "Invalid", "Drop, all", "Drop, valid", "Drop, kept", "Inflation (95%)",
@@ -267,16 +242,12 @@ def labelled(folder: Path) -> Iterator[tuple[str, list[Row], Callable[[Row], boo
     snips = [row for row in rows_of(folder, "para_tpme_snips") if row.get("human_error")]
     meaning = ("semantic", "slot", "answering", "questioning", "incoherent")
     yield "five models, SNIPS", snips, lambda row: any(one in row["human_error"] for one in meaning)
-    chat = [
-        row for row in rows_of(folder, "para_apty_chatgpt_mrpc") if row["human_is_paraphrase"] is not None
-    ]
+    chat = [row for row in rows_of(folder, "para_apty_chatgpt_mrpc") if row["human_is_paraphrase"] is not None]
     yield "ChatGPT, news", chat, lambda row: not row["human_is_paraphrase"]
 
 
 def _caught(row: Row) -> bool:
-    return not make_paraphrase_verdict_of_answer(
-        row["original"], row["paraphrase"], lang="en", meaning=True
-    ).usable
+    return not make_paraphrase_verdict_of_answer(row["original"], row["paraphrase"], lang="en", meaning=True).usable
 
 
 def _drops(
@@ -292,9 +263,7 @@ def _drops(
             np.bincount(group[chosen], minlength=len(originals)),
         ]
     columns = np.column_stack(sums).astype(np.float64)
-    drawn = resample_means(
-        columns, n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", "validity")
-    )
+    drawn = resample_means(columns, n_resamples=RESAMPLES, rng=make_seeded_generator(SEED, "words", "validity"))
     drop = 100 * (1 - columns.sum(0)[::2] / columns.sum(0)[1::2])
     drops = 100 * (1 - drawn[:, ::2] / np.maximum(drawn[:, 1::2], 1e-9))
     ends = [percentile_interval(drops[:, i] - drops[:, 1]) for i in (0, 2)]
@@ -384,8 +353,7 @@ def reading(folder: Path, given: argparse.Namespace) -> Iterator[str]:
     total = sum(map(len, kinds.values()))
     yield f"{total} answers to others' prompts, none in the form that ours ask for; each is asked for again.\n"
     yield table(
-        ["What becomes of it", "Answers"],
-        sorted(((k, len(v)) for k, v in kinds.items()), key=lambda one: -one[1]),
+        ["What becomes of it", "Answers"], sorted(((k, len(v)) for k, v in kinds.items()), key=lambda one: -one[1])
     )
 
 
@@ -412,14 +380,7 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
          f"{whole.learned[one.name]:.2f}")
         for one in ordered
     ]  # fmt: skip
-    head = [
-        "Judge",
-        "Grades",
-        "Weighted kappa (95%)",
-        "Same grade (95%)",
-        "Shift (95%)",
-        "Right, by the model",
-    ]
+    head = ["Judge", "Grades", "Weighted kappa (95%)", "Same grade (95%)", "Shift (95%)", "Right, by the model"]
     yield table(head, lines)
     yield f"Krippendorff's alpha of all {len(named)}: {of_figure(whole.alpha)}.\n"
     yield "### Panels\n"
@@ -436,17 +397,13 @@ def judges(folder: Path, given: argparse.Namespace) -> Iterator[str]:
         best = max(made.judges, key=lambda one: one.people["kappa"].value or 0.0)
         cells = [of_figure(one.people["kappa"]) for one in (best, *made.panels)]
         lines.append((title, of_figure(made.alpha), *cells))
-    yield table(
-        ["Panel", "Alpha (95%)", "Its best judge, kappa", "Median, kappa", "Dawid and Skene, kappa"], lines
-    )
+    yield table(["Panel", "Alpha (95%)", "Its best judge, kappa", "Median, kappa", "Dawid and Skene, kappa"], lines)
     yield "### The same prompt again\n"
     lines = []
     for name in ("NISTRetrieval-instruct", "NISTRetrieval-reason"):
         own = [one for one in named if one.name.rpartition("-")[0] == name]
         for pair in compare_judges_and_make_panel(own, seed=SEED).pairs:
-            lines.append(
-                (pair.first, pair.second, *(of_figure(pair.figures[one]) for one in ("exact", "kappa")))
-            )
+            lines.append((pair.first, pair.second, *(of_figure(pair.figures[one]) for one in ("exact", "kappa"))))
     yield table(["First", "Second", "Same grade (95%)", "Weighted kappa (95%)"], lines)
 
 

@@ -59,12 +59,7 @@ def main() -> None:
         for name in CORPORA
     ]
     run = eb.rag.probe_names(
-        list(SYSTEMS),
-        datasets=folders,
-        langs=["en"],
-        tokenizer="words",
-        resamples=2000,
-        out=asked.work / "run",
+        list(SYSTEMS), datasets=folders, langs=["en"], tokenizer="words", resamples=2000, out=asked.work / "run"
     )
     rows = RunFolder(Path(run.path)).read_results()
     print("\n".join(page(list(rows), asked.limit)))
@@ -116,9 +111,7 @@ def _write_lines(path: Path, texts: Mapping[str, str]) -> None:
 def losses_of(rows: Sequence[ResultRow]) -> list[Loss]:
     """Every ablation that changed a corpus, for every system."""
     forecasts = {
-        (row.system, row.variant): row.value
-        for row in rows
-        if row.measure == PERCENT and row.value is not None
+        (row.system, row.variant): row.value for row in rows if row.measure == PERCENT and row.value is not None
     }
     return [
         Loss(row.dataset, row.system, row.variant, forecasts[row.system, row.variant], row.value)
@@ -141,18 +134,14 @@ class Link:
         return f"{numbers.format_change(self.value, 2)} ({ends})"
 
 
-def link_of(
-    losses: Sequence[Loss], correlation: Callable[[Floats, Floats], float], key: str = "corpus"
-) -> Link:
+def link_of(losses: Sequence[Loss], correlation: Callable[[Floats, Floats], float], key: str = "corpus") -> Link:
     """The correlation of forecast and loss over all of these, with the 95% percentile interval where whole corpora (or
     what else `key` names) are resampled."""
     groups = [np.array([(one.forecast, one.lost) for one in losses if getattr(one, key) == name])
               for name in dict.fromkeys(getattr(one, key) for one in losses)]  # fmt: skip
     whole = np.concatenate(groups)
     drawn = []
-    for block in iterate_resample_row_blocks(
-        len(groups), DRAWS, make_seeded_generator(SEED, "corpora"), most=DRAWS
-    ):
+    for block in iterate_resample_row_blocks(len(groups), DRAWS, make_seeded_generator(SEED, "corpora"), most=DRAWS):
         for places in block:
             points = np.concatenate([groups[place] for place in places])
             drawn.append(float(correlation(points[:, 0], points[:, 1])))
@@ -172,11 +161,7 @@ def forecast_errors(losses: Sequence[Loss], corpus: str) -> Mapping[str, float]:
         alike = [other.lost for other in others if other.condition == one.condition]
         of_system = [other for other in others if other.system == one.system]
         line = np.polyfit([other.forecast for other in of_system], [other.lost for other in of_system], 1)
-        guesses = {
-            "mean": mean,
-            "ablation": float(np.mean(alike)),
-            "probe": float(np.polyval(line, one.forecast)),
-        }
+        guesses = {"mean": mean, "ablation": float(np.mean(alike)), "probe": float(np.polyval(line, one.forecast))}
         for name, guess in guesses.items():
             errors[name].append(abs(guess - one.lost))
     return {name: float(np.mean(of_name)) for name, of_name in errors.items()}
@@ -205,12 +190,8 @@ def _links(losses: Sequence[Loss]) -> Iterator[str]:
     yield "| Points | n | Spearman | Pearson |"
     yield "|---|---:|---:|---:|"
     parts: dict[str, list[Loss]] = {"all": list(losses)}
-    parts["without the mask, which leaves no margin by definition"] = [
-        one for one in losses if one.condition != MASK
-    ]
-    parts["without near misses, which recall does not see"] = [
-        one for one in losses if one.condition != NEAR_MISS
-    ]
+    parts["without the mask, which leaves no margin by definition"] = [one for one in losses if one.condition != MASK]
+    parts["without near misses, which recall does not see"] = [one for one in losses if one.condition != NEAR_MISS]
     for system in SYSTEMS:
         parts[system] = [one for one in losses if one.system == system]
         parts[f"{system}, without the mask"] = [one for one in parts[system] if one.condition != MASK]

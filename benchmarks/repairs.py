@@ -14,11 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import (
-    SystemHeadlineValue,
-    compare_headlines_of_all_systems,
-    read_standings,
-)
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, compare_headlines_of_all_systems, read_standings
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.sage.options import SageOptions
 from embassay.stats.tests import holm

@@ -56,9 +56,7 @@ def main() -> None:
         outcomes = [run(script, given.quick, log) for script in scripts]
         compared = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.exists() else []
     add_line(given.history, outcomes, compared, quick=given.quick)
-    failed = [
-        outcome.script for outcome in outcomes if outcome.ended not in ("measured", "nothing to measure")
-    ]
+    failed = [outcome.script for outcome in outcomes if outcome.ended not in ("measured", "nothing to measure")]
     ran = len(outcomes) - len(failed)
     print(f"\n{ran} of {len(outcomes)} benchmarks ran; {len(compared)} comparisons in {given.history}.")
     if failed:
@@ -83,18 +81,10 @@ def run(script: Path, quick: bool, log: Path) -> Outcome:
     return outcome
 
 
-def add_line(
-    path: Path, outcomes: Sequence[Outcome], compared: Sequence[dict[str, object]], *, quick: bool
-) -> None:
+def add_line(path: Path, outcomes: Sequence[Outcome], compared: Sequence[dict[str, object]], *, quick: bool) -> None:
     """A run as one line of JSON at the end of the history."""
     now = datetime.now(UTC).strftime("%Y-%m-%d")
-    line = {
-        "date": now,
-        "version": __version__,
-        "commit": read_commit(),
-        "quick": quick,
-        "machine": describe_machine(),
-    }
+    line = {"date": now, "version": __version__, "commit": read_commit(), "quick": quick, "machine": describe_machine()}
     line |= {"comparisons": list(compared), "scripts": [asdict(outcome) for outcome in outcomes]}
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:

@@ -107,9 +107,7 @@ def thinned(folder: Path, n: int, out: Path) -> None:
     (out / "qrels").mkdir(parents=True, exist_ok=True)
     (out / "corpus.jsonl").write_text("".join(line for name, line in lines.items() if name in kept), "utf-8")
     queries = (folder / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (out / "queries.jsonl").write_text(
-        "".join(line for line in queries if json.loads(line)["_id"] in asked), "utf-8"
-    )
+    (out / "queries.jsonl").write_text("".join(line for line in queries if json.loads(line)["_id"] in asked), "utf-8")
     some = [rows[0], *(row for row in rows[1:] if row[0] in asked)]
     (out / "qrels" / "test.tsv").write_text("".join("\t".join(row) + "\n" for row in some), "utf-8")
 

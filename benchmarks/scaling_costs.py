@@ -96,9 +96,7 @@ def flat(unit: str, work: Callable[[], object], ones: float, repeats: int) -> Co
     return Cost(unit, middle / ones, low=min(found) / middle, high=max(found) / middle)
 
 
-def line(
-    unit: str, work: Callable[[Sample], Callable[[], object]], samples: Sequence[Sample], repeats: int
-) -> Cost:
+def line(unit: str, work: Callable[[Sample], Callable[[], object]], samples: Sequence[Sample], repeats: int) -> Cost:
     """The cost of one version of a text as a line in the tokens of its original, from two samples."""
     found = [[one / len(sample.texts) for one in cpu(work(sample), repeats)] for sample in samples]
     short, long = (statistics.median(one) for one in found)
@@ -321,17 +319,12 @@ def byte_costs(samples: Sequence[Sample], asked: Sequence[str]) -> dict[str, Byt
     for queries in QUERIES:
         reading = TermFrequencyPass(tokenizer, [text[:80] for text in asked[:queries]], all_terms=False)
         each = [
-            sum(array.nbytes for one in reading(s.texts).postings for array in vars(one).values())
-            / len(s.texts)
+            sum(array.nbytes for one in reading(s.texts).postings for array in vars(one).values()) / len(s.texts)
             for s in samples
         ]
-        found[f"posting_{queries}"] = _bytes(
-            f"a version in the scratch file, {queries:,} queries", each, samples
-        )
+        found[f"posting_{queries}"] = _bytes(f"a version in the scratch file, {queries:,} queries", each, samples)
     texts = sample.versions[0]
-    rows = sum(
-        len(json.dumps({"_id": f"d{row}", "title": "", "text": text})) + 1 for row, text in enumerate(texts)
-    )
+    rows = sum(len(json.dumps({"_id": f"d{row}", "title": "", "text": text})) + 1 for row, text in enumerate(texts))
     found["line"] = Bytes("a line of JSON beside its text", (rows - sum(map(len, texts))) / len(texts))
     return found
 

@@ -141,9 +141,7 @@ def references(costs: Costs, corpus: Corpus) -> Estimate:
     cost, texts = costs.seconds, corpus.texts
     drawn = cost["random_product"].fixed * texts * corpus.queries
     made = cost["edit"].of(texts, corpus.tokens) + cost["random_text"].of(texts, corpus.tokens)
-    return Estimate(
-        {"reference": made + drawn}, tasks=corpus.versions * max(1, math.ceil(corpus.documents / SHARD))
-    )
+    return Estimate({"reference": made + drawn}, tasks=corpus.versions * max(1, math.ceil(corpus.documents / SHARD)))
 
 
 def run(costs: Costs, corpus: Corpus, *systems: System) -> Estimate:
@@ -180,9 +178,7 @@ def _shard(costs: Costs, corpus: Corpus, rows: int, system: System) -> float:
     held = costs.bytes["held"]
     name = "shard_wordllama" if system.dim else "shard_bm25"
     whole, wider = costs.bytes[name], (system.dim or COST_DIM) / COST_DIM
-    own = Line((whole.fixed - held.fixed) * wider, whole.token - held.token).of(
-        rows, corpus.tokens * corpus.longest
-    )
+    own = Line((whole.fixed - held.fixed) * wider, whole.token - held.token).of(rows, corpus.tokens * corpus.longest)
     return max(0.0, own) + (0 if system.dim else min(SPOOLED, postings(costs, corpus)))
 
 
@@ -195,15 +191,8 @@ def disk(costs: Costs, corpus: Corpus, *systems: System) -> float:
     """The corpus as JSON Lines, the texts that a run keeps or the file of a large corpus, what a run writes anyway, the
     embeddings, and bm25's scratch file while it works."""
     room, text = costs.bytes, corpus.documents * corpus.tokens * corpus.letters
-    own = (
-        text
-        + room["line"].fixed * corpus.documents
-        + room["run"].fixed
-        + room["query"].fixed * corpus.queries
-    )
-    own += (
-        room["kept"].of(corpus.documents, corpus.tokens) if is_held(corpus) else text + IDS * corpus.documents
-    )
+    own = text + room["line"].fixed * corpus.documents + room["run"].fixed + room["query"].fixed * corpus.queries
+    own += room["kept"].of(corpus.documents, corpus.tokens) if is_held(corpus) else text + IDS * corpus.documents
     kept = sum(_kept(costs, corpus.texts, one) for one in systems)
     scratch = 0.0 if all(one.dim for one in systems) else postings(costs, corpus)
     return own + kept + (scratch if scratch > SPOOLED else 0.0)
@@ -212,9 +201,7 @@ def disk(costs: Costs, corpus: Corpus, *systems: System) -> float:
 def postings(costs: Costs, corpus: Corpus) -> float:
     """Bytes of what bm25 keeps of all versions between its two passes; the terms of more queries, by the logarithm of
     their number, are in more documents."""
-    few, many = (
-        costs.bytes[f"posting_{asked}"].of(corpus.texts, corpus.tokens * corpus.mean) for asked in ASKED
-    )
+    few, many = (costs.bytes[f"posting_{asked}"].of(corpus.texts, corpus.tokens * corpus.mean) for asked in ASKED)
     share = math.log(max(1, corpus.queries) / ASKED[0]) / math.log(ASKED[1] / ASKED[0])
     return max(0.0, few + (many - few) * share)
 

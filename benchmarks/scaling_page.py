@@ -78,9 +78,7 @@ def growth(checks: Sequence[dict[str, Any]]) -> str:
     for system in SYSTEMS:
         mine = sorted((one for one in checks if one["system"] == system.name), key=lambda one: one["texts"])
         if len(mine) > 1:
-            said, took = (
-                mine[-1][how]["seconds"] - mine[0][how]["seconds"] for how in ("predicted", "measured")
-            )
+            said, took = (mine[-1][how]["seconds"] - mine[0][how]["seconds"] for how in ("predicted", "measured"))
             told.append(f"{system.name} {100 * (said / took - 1):+.0f}%")
     return ", ".join(told)
 
@@ -177,9 +175,7 @@ def parts_table(costs: model.Costs, corpus: work.Corpus) -> str:
 def _scratch(costs: model.Costs, checks: Sequence[dict[str, Any]]) -> float:
     """Of the largest of these runs, by the model."""
     most = max(checks, key=lambda check: check["texts"])
-    size = work.Corpus(
-        "", most["documents"], most["tokens"], most["queries"], most["texts"] // most["documents"]
-    )
+    size = work.Corpus("", most["documents"], most["tokens"], most["queries"], most["texts"] // most["documents"])
     return model.postings(costs, size)
 
 
@@ -192,8 +188,7 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
     card = model.bill(marco["minilm"], Cluster(2, cards=1), PRICES, MINILM)
     knee = model.knee(marco["minilm"], NODES, PRICES)
     one, eight, whole = (
-        model.bill(what, Cluster(nodes), PRICES)
-        for what, nodes in ((cheap, 1), (marco["minilm"], 8), (beir, 8))
+        model.bill(what, Cluster(nodes), PRICES) for what, nodes in ((cheap, 1), (marco["minilm"], 8), (beir, 8))
     )
     light = model.bill(marco["wordllama"], Cluster(1), PRICES)
     outside = [check for check in checks if check["edits"] != "all"]
@@ -234,9 +229,7 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
 
 def written() -> tuple[str, str]:
     """The page, and the evidence for it."""
-    told, checks = (
-        json.loads((HERE / f"scaling_{name}.json").read_text("utf-8")) for name in ("costs", "checks")
-    )
+    told, checks = (json.loads((HERE / f"scaling_{name}.json").read_text("utf-8")) for name in ("costs", "checks"))
     shown, _, evidence = page(told, [one for one in checks if "measured" in one]).partition(CHECKED)
     return shown.rstrip() + "\n", f"# The model of docs/scaling.md, checked\n\n{CHECKED}{evidence}"
 

@@ -48,9 +48,7 @@ def whole(command: Sequence[str], cache: Path, out: Path) -> Whole:
     """Do a command that writes to `cache` and `out`. Raises RuntimeError, with what it said, if it fails."""
     said = cache.with_suffix(".said")
     with said.open("wb") as told:
-        process = subprocess.Popen(
-            command, stdout=told, stderr=told, env={**os.environ, "EMBASSAY_CACHE": str(cache)}
-        )
+        process = subprocess.Popen(command, stdout=told, stderr=told, env={**os.environ, "EMBASSAY_CACHE": str(cache)})
         status, used, before, peak, scratch = _watched(process.pid, out)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -143,8 +143,4 @@ PTEB = (
     Pairs("SummEval (length assumed)", 2_700, 90, 1),
 )
 """Texts that are paraphrased in each run; ArguAna's documents are encoded once more, and not paraphrased."""
-HUME = (
-    Pairs(
-        "16 datasets, 26 pairs of dataset and language, with their training texts (assumed)", 60_000, 40, 1
-    ),
-)
+HUME = (Pairs("16 datasets, 26 pairs of dataset and language, with their training texts (assumed)", 60_000, 40, 1),)

@@ -64,9 +64,7 @@ class Taken:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("users", nargs="*", help="which tutorials; default: all")
-    parser.add_argument(
-        "--pause", type=float, default=6.0, help="seconds that a person thinks about an answer"
-    )
+    parser.add_argument("--pause", type=float, default=6.0, help="seconds that a person thinks about an answer")
     parser.add_argument("--keep", action="store_true", help="leave the home folders behind")
     parser.add_argument("--write", action="store_true", help="write the table into docs/tutorials/index.md")
     given = parser.parse_args()

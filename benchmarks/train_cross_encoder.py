@@ -83,9 +83,7 @@ def main() -> None:
     for triples in (train, judged):
         _train(model, triples, asked)
     for kind, triples in tests.items():
-        print(
-            f"held-out AUC, wrong documents {kind}: {before[kind]:.3f} before, {_auc(model, triples):.3f} after"
-        )
+        print(f"held-out AUC, wrong documents {kind}: {before[kind]:.3f} before, {_auc(model, triples):.3f} after")
     model.save_pretrained(str(asked.out))
     pairs = 2 * len(train) + 2 * len(judged)
     print(f"saved after {pairs:,} pairs: cross:{asked.out}?max_length={asked.max_length}")
@@ -127,9 +125,7 @@ def _judged(path: Path, epochs: int, rng: random.Random) -> Iterator[Triple]:
 def _source(path: Path, rng: random.Random) -> Source:
     corpus = open_dataset(str(path)).load("retrieval").data.corpus
     texts = {
-        key: text
-        for key, text in zip(corpus.ids, corpus.texts, strict=True)
-        if len(list(find_sentence_ends(text))) > 2
+        key: text for key, text in zip(corpus.ids, corpus.texts, strict=True) if len(list(find_sentence_ends(text))) > 2
     }
     order = list(texts)
     rng.shuffle(order)

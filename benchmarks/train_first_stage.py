@@ -20,17 +20,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from train_cross_encoder import (
-    DATASETS,
-    HELD_OUT,
-    KINDS,
-    Triple,
-    _judged,
-    _kinds,
-    _source,
-    _triples,
-    scheduled,
-)
+from train_cross_encoder import DATASETS, HELD_OUT, KINDS, Triple, _judged, _kinds, _source, _triples, scheduled
 
 from embassay.machine import choose_cuda_card
 
@@ -52,17 +42,13 @@ def main() -> None:
     triples = _triples(sources, _kinds(asked.pairs // 2), rng)
     triples += [triple for path in asked.judged for triple in _judged(path, asked.epochs, rng)]
     start, spent = time.perf_counter(), time.process_time()
-    model = trained(
-        asked.kind, triples, layers=asked.layers, length=asked.length, batch=asked.batch, seed=asked.seed
-    )
+    model = trained(asked.kind, triples, layers=asked.layers, length=asked.length, batch=asked.batch, seed=asked.seed)
     took, used = time.perf_counter() - start, time.process_time() - spent
     print(f"{len(triples)} triples in {took:.0f} s, {used:.0f} s of processor")
     for kind, some in tests.items():
         print(f"held-out AUC, wrong documents {kind}: {auc(model, some):.3f}")
     if asked.kind == "splade":
-        print(
-            "terms with a weight: {:.0f} of a query, {:.0f} of a document".format(*terms(model, tests["any"]))
-        )
+        print("terms with a weight: {:.0f} of a query, {:.0f} of a document".format(*terms(model, tests["any"])))
     model.save_pretrained(str(asked.out))
     print(f"saved: {asked.kind}:{asked.out}")
 
@@ -83,13 +69,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def trained(
-    kind: str,
-    triples: Sequence[Triple],
-    *,
-    layers: int = 3,
-    length: int = 64,
-    batch: int = BATCH,
-    seed: int = 1337,
+    kind: str, triples: Sequence[Triple], *, layers: int = 3, length: int = 64, batch: int = BATCH, seed: int = 1337
 ) -> Any:
     """A model after one pass over the triples of query, answer and wrong document."""
     import torch
@@ -106,8 +86,7 @@ def trained(
         columns = [
             {name: value.to(model.device) if hasattr(value, "to") else value for name, value in found.items()}
             for found in (
-                model.preprocess(list(texts), task=_task(i))
-                for i, texts in enumerate(zip(*some, strict=True))
+                model.preprocess(list(texts), task=_task(i)) for i, texts in enumerate(zip(*some, strict=True))
             )
         ]
         value = loss(columns, min(1.0, 2 * step / steps))
@@ -205,8 +184,7 @@ def auc(model: Any, triples: Sequence[Triple]) -> float:
     queries, good, bad = (list(texts) for texts in zip(*triples, strict=True))
     asked = model.encode_query(queries, show_progress_bar=False)
     scores = [
-        model.similarity_pairwise(asked, model.encode_document(texts, show_progress_bar=False))
-        for texts in (good, bad)
+        model.similarity_pairwise(asked, model.encode_document(texts, show_progress_bar=False)) for texts in (good, bad)
     ]
     return float((scores[0] > scores[1]).float().mean())
 

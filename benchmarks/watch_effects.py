@@ -24,13 +24,7 @@ from numpy.typing import NDArray
 from watch_power import PREFIX, Vectors, print_or_write, retrained, tuned_vectors, vectors_of
 
 from embassay.data import open_dataset
-from embassay.protocols.watch.impact import (
-    ANEW,
-    HALF,
-    KEPT,
-    RankedListImpact,
-    compute_top_list_change_from_vectors,
-)
+from embassay.protocols.watch.impact import ANEW, HALF, KEPT, RankedListImpact, compute_top_list_change_from_vectors
 from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import OwnPassagesAndQuestions, make_own_question_top_lists, read_own_texts
 from embassay.protocols.watch.respondents import AnswersAndFailuresByItem
@@ -142,9 +136,7 @@ def states_of(base: Sides, changed: Sides) -> dict[str, list[Sides]]:
 
 def first_ten(sides: Sides) -> list[list[int]]:
     """The ten nearest passages of each question."""
-    ranked = exact_search(
-        scale_rows_to_unit_length(sides.questions), scale_rows_to_unit_length(sides.passages), 10
-    )
+    ranked = exact_search(scale_rows_to_unit_length(sides.questions), scale_rows_to_unit_length(sides.passages), 10)
     lists: list[list[int]] = ranked.indices.tolist()
     return lists
 
@@ -181,9 +173,7 @@ def predict(
     return compute_top_list_change_from_vectors(fingerprint, lists, changed.questions[rows], pool, others)
 
 
-def collection_rows(
-    name: str, source: str, work: Path, asked: argparse.Namespace
-) -> Iterator[tuple[str, str]]:
+def collection_rows(name: str, source: str, work: Path, asked: argparse.Namespace) -> Iterator[tuple[str, str]]:
     """A row of Markdown for each change and state of the index."""
     data = open_dataset(source).load("retrieval").data
     sides = all_sides(data, work / name, asked.mpnet, asked.only)
@@ -195,9 +185,7 @@ def collection_rows(
         for seed in range(asked.samples)
     ]
     for change, changed in sides.items():
-        impacts = [
-            predict(own, data, base, changed, seed) for seed, own in enumerate(owns) if own is not None
-        ]
+        impacts = [predict(own, data, base, changed, seed) for seed, own in enumerate(owns) if own is not None]
         for state, indexes in states_of(base, changed).items():
             found = [first_ten(index) for index in indexes]
             shares = [np.mean([set(a) != set(b) for a, b in zip(before, now, strict=True)]) for now in found]

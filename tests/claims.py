@@ -108,9 +108,7 @@ def _states_its_interval(claim: Claim) -> bool:
 def _gaps(claim: Claim, tables: Tables) -> list[float]:
     """By how much the others are above the subject."""
     of = tables.values[claim.measure]
-    others = (
-        [name for name in of if name != claim.subject] if claim.measure in tables.closed else claim.others
-    )
+    others = [name for name in of if name != claim.subject] if claim.measure in tables.closed else claim.others
     return [of[other] - of[claim.subject] for other in others]
 
 
@@ -132,8 +130,7 @@ def _may_be_first(claim: Claim, tables: Tables) -> bool:
 
 def _beats(claim: Claim, tables: Tables) -> bool:
     better = all(
-        tables.better(claim.measure, claim.subject, other)
-        and tables.tells_apart(claim.measure, claim.subject, other)
+        tables.better(claim.measure, claim.subject, other) and tables.tells_apart(claim.measure, claim.subject, other)
         for other in claim.others
     )
     excludes = claim.low is None or claim.high is None or not claim.low <= 0 <= claim.high
@@ -173,9 +170,7 @@ HOLDS: dict[str, Callable[[Claim, Tables], bool]] = {
         tables.place(claim.measure, claim.subject) == (len(tables.ranked(claim.measure)),) * 2
     ),
     "beats": _beats,
-    "higher": lambda claim, tables: all(
-        tables.better(claim.measure, claim.subject, other) for other in claim.others
-    ),
+    "higher": lambda claim, tables: all(tables.better(claim.measure, claim.subject, other) for other in claim.others),
     "level": lambda claim, tables: (
         not any(tables.tells_apart(claim.measure, claim.subject, other) for other in claim.others)
         and (not claim.of or len(claim.others) == claim.n <= claim.of)

@@ -70,9 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(group))
     if listed := config.getoption("--beyond"):
         quick = read_places(Path(listed).name)
-        items[:] = [
-            item for item in items if item.get_closest_marker("slow") or not is_listed(item.nodeid, quick)
-        ]
+        items[:] = [item for item in items if item.get_closest_marker("slow") or not is_listed(item.nodeid, quick)]
 
 
 def _shared(item: pytest.Item) -> str | None:

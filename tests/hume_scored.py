@@ -90,9 +90,7 @@ def _answer(item: ShownItemRow, gold: Any, noise: float, random: Random) -> Any:
     return [int((grade > 0) != (random.random() < noise)) for grade in gold]
 
 
-def _task(
-    family: Family, train: Path, random: Random
-) -> tuple[StudyTask, list[ShownItemRow], list[ItemGoldAnswer]]:
+def _task(family: Family, train: Path, random: Random) -> tuple[StudyTask, list[ShownItemRow], list[ItemGoldAnswer]]:
     name = {"classification": "topic", "clustering": "groups", "reranking": "search", "sts": "pairs"}[family]
     made = [_item(family, at, random) for at in range(N)]
     task = StudyTask(
@@ -103,10 +101,7 @@ def _task(
     ids = [f"{name}-{at:02}" for at in range(N)]
     return (
         task,
-        [
-            ShownItemRow(id=one, task=name, payload=payload)
-            for one, (payload, _) in zip(ids, made, strict=True)
-        ],
+        [ShownItemRow(id=one, task=name, payload=payload) for one, (payload, _) in zip(ids, made, strict=True)],
         [ItemGoldAnswer(id=one, gold=gold) for one, (_, gold) in zip(ids, made, strict=True)],
     )
 
@@ -123,10 +118,7 @@ def _item(family: Family, at: int, random: Random) -> tuple[dict[str, Any], Any]
     grades = [1, 0, 2, 0, 0]
     random.shuffle(grades)
     documents = [
-        {
-            "id": f"d{at}-{place}",
-            "text": text_about(topic if grade else random.choice((other, topic)), random),
-        }
+        {"id": f"d{at}-{place}", "text": text_about(topic if grade else random.choice((other, topic)), random)}
         for place, grade in enumerate(grades)
     ]
     return {"query": text_about(topic, random, 3), "documents": documents}, grades

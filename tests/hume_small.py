@@ -59,9 +59,7 @@ def _task(family: Family, n: int) -> tuple[StudyTask, list[ShownItemRow], list[I
         if family == "classification" else [],
         source=StudyItemSource(dataset=name),
     )  # fmt: skip
-    items = [
-        ShownItemRow(id=one, task=name, payload=payload) for one, payload in zip(ids, payloads, strict=True)
-    ]
+    items = [ShownItemRow(id=one, task=name, payload=payload) for one, payload in zip(ids, payloads, strict=True)]
     return task, items, [ItemGoldAnswer(id=one, gold=value) for one, value in zip(ids, gold, strict=True)]
 
 
@@ -76,7 +74,6 @@ def _item(family: Family, at: int, random: Random) -> tuple[dict[str, object], o
     grades = [2, 1, 0, 0, 0, 0, 1]
     random.shuffle(grades)
     documents = [
-        {"id": f"d{at}-{place}", "text": f"{random.choice(_WORDS)} {place} of {first}"}
-        for place in range(len(grades))
+        {"id": f"d{at}-{place}", "text": f"{random.choice(_WORDS)} {place} of {first}"} for place in range(len(grades))
     ]
     return {"query": f"What of {first}?", "documents": documents}, grades

@@ -19,12 +19,7 @@ from embassay.web.leaderboard.contract import (
     SystemStandingInColumn,
 )
 
-TITLES = {
-    "overall": "Overall",
-    "preference": "Preference",
-    "robustness": "Robustness",
-    "retrieval": "Retrieval",
-}
+TITLES = {"overall": "Overall", "preference": "Preference", "robustness": "Robustness", "retrieval": "Retrieval"}
 
 
 def example_boards() -> BoardList:

@@ -18,13 +18,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.randomness import make_seeded_generator
 from embassay.records import HeadlineComponent, ResultRow, Score
-from embassay.runs.folder import (
-    CellRecord,
-    RunCell,
-    RunFolder,
-    make_failed_cell_record,
-    write_parquet_columns,
-)
+from embassay.runs.folder import CellRecord, RunCell, RunFolder, make_failed_cell_record, write_parquet_columns
 from embassay.stats import percentile_interval, resample_means
 
 TASKS = {
@@ -148,9 +142,7 @@ def _hume_row(one: SystemHeadlineValue, task: str, dataset: str, measure: str) -
 class Running:
     """A run that goes on: cells end one by one, as a session writes them."""
 
-    def __init__(
-        self, path: Path, systems: Sequence[str], *, seed: int = 1337, fingerprint: str = "f"
-    ) -> None:
+    def __init__(self, path: Path, systems: Sequence[str], *, seed: int = 1337, fingerprint: str = "f") -> None:
         self.folder, self.systems, self.seed = RunFolder(path), systems, seed
         path.mkdir(parents=True, exist_ok=True)
         told = manifest(dict.fromkeys(systems, 0.5), seed, fingerprint, LATE, {}, (), None)
@@ -165,17 +157,13 @@ class Running:
         headline = _headline(self.folder, task, measure, system, level, self.seed, list(TASKS).index(task))
         score = Score(measure, headline.value, headline.n, method="b")
         part = HeadlineComponent(headline.value, headline.n, headline.replicates)
-        record = CellRecord(
-            _key(system, task), task, "sample", system, "done", "", 1.0, (score,), {measure: part}
-        )
+        record = CellRecord(_key(system, task), task, "sample", system, "done", "", 1.0, (score,), {measure: part})
         self.folder.write_cell_record(_cell(system, task), record)
         self.folder.append_results([_row(headline, task, "sample", measure, self.seed)])
 
     def fail_cell(self, system: str, task: str, reason: str) -> None:
         """A cell has failed."""
-        self.folder.write_cell_record(
-            _cell(system, task), make_failed_cell_record(_cell(system, task), reason, 1.0)
-        )
+        self.folder.write_cell_record(_cell(system, task), make_failed_cell_record(_cell(system, task), reason, 1.0))
 
 
 def manifest(
@@ -216,9 +204,7 @@ def _headline(
     """A value with replicates and its items; the items are as hard for every system."""
     hard = make_seeded_generator(seed, "items", task).normal(0, 0.1, ITEMS)
     own = level + hard + make_seeded_generator(seed, "own", task, name).normal(0, 0.02, ITEMS)
-    draws = resample_means(own[:, None], n_resamples=400, rng=make_seeded_generator(seed, "written", task)).T[
-        0
-    ]
+    draws = resample_means(own[:, None], n_resamples=400, rng=make_seeded_generator(seed, "written", task)).T[0]
     items: dict[str, Sequence[Any]] = {
         "item_id": [f"d{i:04}" for i in range(ITEMS)], "variant": [""] * ITEMS, "measure": [measure] * ITEMS,
         "value": own.tolist(),
@@ -232,9 +218,7 @@ def _overall(name: str, parts: Sequence[SystemHeadlineValue]) -> SystemHeadlineV
     if missing:
         return SystemHeadlineValue.none(name, missing[0].reason)
     value = float(np.mean([part.value for part in parts]))
-    return SystemHeadlineValue(
-        name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean"
-    )
+    return SystemHeadlineValue(name, value, len(parts), np.mean([part.replicates for part in parts], axis=0), "mean")
 
 
 def _row(headline: SystemHeadlineValue, task: str, dataset: str, measure: str, seed: int) -> ResultRow:

@@ -64,9 +64,7 @@ def write_mirror(record: CatalogueDatasetRecord, root: Path, *, size: int = SIZE
 
 def own_rows(table: CatalogueTableRecord, size: int = SIZE, told: Told = str) -> Iterator[dict[str, Any]]:
     """The rows of one table under the names that the hub gives its columns, nested and in lists as there."""
-    rows = [
-        {name: _told(name, value, told) for name, value in _cells(table, number)} for number in range(size)
-    ]
+    rows = [{name: _told(name, value, told) for name, value in _cells(table, number)} for number in range(size)]
     if table.nested and not {"summaries", "reranking"} & set(table.shapes):
         columns = {name: [row[name] for row in rows] for name in rows[0]}
         rows = [columns, columns]

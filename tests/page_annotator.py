@@ -17,9 +17,7 @@ def right_answers(study: Path) -> Known:
     return {_texts(row["payload"]): gold[row["id"]] for row in _rows(study / "items.jsonl")}
 
 
-def annotate(
-    browser: Any, link: str, known: Known, wrong: Callable[[int], bool] = lambda place: False
-) -> int:
+def annotate(browser: Any, link: str, known: Known, wrong: Callable[[int], bool] = lambda place: False) -> int:
     """Answer all tasks of labels and ratings from the welcome page to the last *Finish*; the number of answers.
 
     At the places that are `wrong` the next label or a rating off by two is chosen.

@@ -29,8 +29,7 @@ from typing import Any
 MARKS = ("run", "install", "serve", "prints", "shows")
 _MARK = rf"<!-- (?P<mark>{'|'.join(MARKS)})(?:: (?P<how>[\w ]+))? -->"
 _FENCE = re.compile(
-    rf"^{_MARK}\n+```(?P<kind>\w+)\n(?P<code>.*?)^```$|^<!-- (?P<browser>browser) -->$",
-    re.MULTILINE | re.DOTALL,
+    rf"^{_MARK}\n+```(?P<kind>\w+)\n(?P<code>.*?)^```$|^<!-- (?P<browser>browser) -->$", re.MULTILINE | re.DOTALL
 )
 ANY_MARK = re.compile(r"^<!-- (?:browser|(?:run|install|serve|prints|shows)\b.*) -->$", re.MULTILINE)
 _PROTOCOL = re.compile(r"^<!-- protocol -->\n<!-- run -->\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -168,9 +167,7 @@ class Reader:
 
     def where(self) -> Path:
         """The folder the shell is in now."""
-        (found,) = [line for line in _lines(self._state) if line.startswith("cd ")][:1] or [
-            f"cd {self.folder}"
-        ]
+        (found,) = [line for line in _lines(self._state) if line.startswith("cd ")][:1] or [f"cd {self.folder}"]
         return Path(shlex.split(found)[1])
 
     def _script(self, code: str) -> str:

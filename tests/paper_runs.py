@@ -38,9 +38,7 @@ def answer(turn: Turn) -> str:
     if "<text1>" in turn.last:
         return json.dumps({"score": len(turn.last) % 6})
     if '{"label"' in told:
-        return json.dumps(
-            {"label": re.findall(r"^- (.+?)(?::|$)", told.partition("Labels:")[2], re.MULTILINE)[0]}
-        )
+        return json.dumps({"label": re.findall(r"^- (.+?)(?::|$)", told.partition("Labels:")[2], re.MULTILINE)[0]})
     if '{"rating"' in told:
         return json.dumps({"rating": len(turn.last) % 6})
     if '{"ranking"' in told or '{"relevant"' in told:
@@ -164,12 +162,7 @@ def _answer_twice(of: Workspace, path: Path) -> None:
     """A study that a model answered, and as far as it knows people: the scripts' answers without their mark."""
     copytree(of.make("drawn"), path)
     of.run("hume export {study} --format csv --out {scripts.csv}")
-    said = (
-        (of.folder / "scripts.csv")
-        .read_text("utf-8")
-        .replace("simulated-", "ann")
-        .replace(",simulated,", ",,")
-    )
+    said = (of.folder / "scripts.csv").read_text("utf-8").replace("simulated-", "ann").replace(",simulated,", ",,")
     (of.folder / "people.csv").write_text(said, encoding="utf-8")
     of.run("hume import {llm-study} {people.csv}")
     of.run("hume annotate {llm-study} --llm {chat} --runs 2")

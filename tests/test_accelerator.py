@@ -14,9 +14,7 @@ from embassay.errors import UsageError
 ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize(
-    ("said", "asked"), [("", None), ("auto", None), ("CPU", "cpu"), (" cuda:1 ", "cuda:1")]
-)
+@pytest.mark.parametrize(("said", "asked"), [("", None), ("auto", None), ("CPU", "cpu"), (" cuda:1 ", "cuda:1")])
 def test_a_device_is_asked_for_by_its_name(monkeypatch, said, asked):
     """In any case; nothing and `auto` leave it to what there is."""
     monkeypatch.setenv(accelerator.VARIABLE, said)

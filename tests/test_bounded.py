@@ -90,10 +90,7 @@ def test_a_bomb_is_refused(bomb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounded, "SMALL", 2**25)
     monkeypatch.setenv(TIMES.environment_variable_name, "3")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    for read in (
-        lambda: open_dataset(str(bomb)).load("documents"),
-        lambda: read_run_entries(bomb),
-    ):
+    for read in (lambda: open_dataset(str(bomb)).load("documents"), lambda: read_run_entries(bomb)):
         with pytest.raises(DataError, match=r"unpacks to far more|a line larger") as caught:
             read()
         assert "export EMBASSAY_LIMIT_" in caught.value.mend
@@ -114,17 +111,13 @@ def test_a_line_without_end(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / name
     head = b'{"id": "1", "text": "b"}\n' if name.endswith("jsonl") else b"id,text\n"
     path.write_bytes(head + b"a" * 2000)
-    with pytest.raises(
-        DataError, match=rf"{name}:2: a line larger than Embassay's limit.*EMBASSAY_LIMIT_LINE"
-    ):
+    with pytest.raises(DataError, match=rf"{name}:2: a line larger than Embassay's limit.*EMBASSAY_LIMIT_LINE"):
         open_dataset(str(path)).load("documents")
     assert list(read_bounded_lines(io.BytesIO(b"a\nb"), path)) == [b"a\n", b"b"]
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b'1,"' + b"a\n" * 1000, b"1," + b'"a\n",' * 300],
-    ids=["a field over many lines", "fields without end"],
+    "body", [b'1,"' + b"a\n" * 1000, b"1," + b'"a\n",' * 300], ids=["a field over many lines", "fields without end"]
 )
 def test_a_row_without_end(body: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A row may go on over many lines, each of them short."""
@@ -160,9 +153,7 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         lambda: list_bounded_folder_entries(tmp_path.iterdir(), tmp_path),
         lambda: list(walk_bounded_folder(tmp_path)),
     ):
-        with pytest.raises(
-            DataError, match=r"more files in a folder than Embassay's limit \(expected at most 10"
-        ):
+        with pytest.raises(DataError, match=r"more files in a folder than Embassay's limit \(expected at most 10"):
             seen()
 
 
@@ -186,9 +177,7 @@ def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pyt
     write(1000)
     assert open_dataset(str(path)).parts
     write(3000)
-    with pytest.raises(
-        DataError, match=r"more rows than Embassay's limit.*at most 1,001.*EMBASSAY_LIMIT_ROWS=2002"
-    ):
+    with pytest.raises(DataError, match=r"more rows than Embassay's limit.*at most 1,001.*EMBASSAY_LIMIT_ROWS=2002"):
         open_dataset(str(path)).load("documents")
 
 
@@ -268,9 +257,7 @@ def test_a_reading_that_takes_too_long(
     assert caught.value.mend.endswith("EMBASSAY_LIMIT_READING=3600")
 
 
-def test_a_parquet_file_and_a_folder_that_take_too_long(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parquet_file_and_a_folder_that_take_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """By tables and by folders."""
     pl.DataFrame({"text": ["a"] * 100}).write_parquet(tmp_path / "t.parquet", row_group_size=10)
     monkeypatch.setattr(bounded.time, "monotonic", Clock(1_000.0))

@@ -17,9 +17,7 @@ WITH_EXAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "path", WITH_EXAMPLES, ids=lambda path: path.relative_to(SOURCES / "embassay").as_posix()
-)
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: path.relative_to(SOURCES / "embassay").as_posix())
 def test_examples_hold(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run in a folder of their own: an example may write."""
     monkeypatch.chdir(tmp_path)

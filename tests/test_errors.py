@@ -53,11 +53,7 @@ def test_the_mend_follows_the_message() -> None:
 
 @pytest.mark.parametrize(
     ("path", "line", "start"),
-    [
-        ("a.jsonl", 3, "a.jsonl:3: bad row"),
-        (Path("a.jsonl"), None, "a.jsonl: bad row"),
-        (None, None, "bad row"),
-    ],
+    [("a.jsonl", 3, "a.jsonl:3: bad row"), (Path("a.jsonl"), None, "a.jsonl: bad row"), (None, None, "bad row")],
 )
 def test_a_data_error_says_where(path: Path | str | None, line: int | None, start: str) -> None:
     """File and line stand first, in the form editors and terminals make clickable."""

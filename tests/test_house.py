@@ -208,9 +208,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
         return evaluate(system, data, context)
 
     monkeypatch.setattr(robustness, "evaluate_system", seen)
-    request = Request(
-        ("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10)
-    )
+    request = Request(("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10))
     run_or_plan_protocol(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage", report=False)
     # The command's own function comes before these.
     assert 0 < len(frames[-1]) + 1 <= 10
@@ -253,9 +251,7 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
             place = Path(frame.f_code.co_filename).relative_to(PACKAGE).as_posix()
             seen.setdefault((place, frame.f_code.co_name), len(seen))
 
-    request = Request(
-        ("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10)
-    )
+    request = Request(("jaccard",), ("robustness",), limit=4, tokenizer="words", options=SageOptions(resamples=10))
     sys.setprofile(call)
     try:
         run_or_plan_protocol(SageProtocol(), request, WorkerOptions(out=tmp_path / "run"), "sage")
@@ -267,10 +263,7 @@ def test_a_cell_lives_as_the_map_says(tmp_path: Path) -> None:
     steps = re.split(r"^\d+\. ", life, flags=re.MULTILINE)[1:]
     assert len(steps) == 10
     for n, place, _ in LIFE:
-        assert any(place.endswith(one) for one in re.findall(r"`([\w/.]+)`", _with_ending(steps[n - 1]))), (
-            n,
-            place,
-        )
+        assert any(place.endswith(one) for one in re.findall(r"`([\w/.]+)`", _with_ending(steps[n - 1]))), (n, place)
 
 
 def _with_ending(step: str) -> str:

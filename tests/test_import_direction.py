@@ -15,18 +15,7 @@ import pytest
 from source import PACKAGE, on_one_worker, parsed
 
 ROOT_MODULES = {
-    *(
-        "records",
-        "contracts",
-        "errors",
-        "spec",
-        "registry",
-        "randomness",
-        "compiled",
-        "limits",
-        "parquet",
-        "machine",
-    ),
+    *("records", "contracts", "errors", "spec", "registry", "randomness", "compiled", "limits", "parquet", "machine")
 }
 PARTS = {"measures", "stats", "text", "search", "data", "runs"}
 BELOW_PROTOCOLS = ROOT_MODULES | PARTS | {"systems"}
@@ -130,8 +119,7 @@ def _at_the_top(path: Path) -> Iterator[tuple[int, str]]:
     inside = {
         line
         for node in parsed(path)
-        if isinstance(node, ast.FunctionDef)
-        or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
+        if isinstance(node, ast.FunctionDef) or (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test))
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
     }
     for line, name in _imported(path):
@@ -214,12 +202,7 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
     (folder / "run.trec").write_text("law-q3 Q0 law-03#2 1 2.0 run\nlaw-q3 Q0 law-07#2 2 1.0 run\n")
     asked = [words for lines in RUNS.values() for words in lines]
     done = subprocess.run(
-        [sys.executable, "-c", FORKED],
-        cwd=folder,
-        input=json.dumps(asked),
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", FORKED], cwd=folder, input=json.dumps(asked), capture_output=True, text=True, check=True
     )
     told = [json.loads((folder / f"{number}.json").read_text()) for number in range(len(asked))]
     failed = [words for words, (code, _) in zip(asked, told, strict=True) if code]
@@ -237,9 +220,7 @@ FAMILY = {"hteb": "pteb"}
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_a_run_loads_only_the_modules_of_its_own_protocol(
-    protocol: str, loaded: dict[str, list[str]]
-) -> None:
+def test_a_run_loads_only_the_modules_of_its_own_protocol(protocol: str, loaded: dict[str, list[str]]) -> None:
     """With its report and what it prints."""
     others: set[str] = set()
     for words in RUNS[protocol]:

@@ -32,11 +32,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 @pytest.mark.parametrize("limit", LIMITS, ids=lambda limit: limit.name)
 def test_every_limit_is_documented(limit: SizeLimit) -> None:
     """With its variable and what it is by default."""
-    line = next(
-        line
-        for line in DOCS.read_text("utf-8").splitlines()
-        if f"`{limit.environment_variable_name}`" in line
-    )
+    line = next(line for line in DOCS.read_text("utf-8").splitlines() if f"`{limit.environment_variable_name}`" in line)
     assert limit.format_limited_number(limit.usual) in line
     assert limit.why
 
@@ -84,9 +80,7 @@ def test_counts_are_shown_as_numbers() -> None:
     assert TABLE.format_limited_number(TABLE.usual) == "8 GiB"
 
 
-@pytest.mark.parametrize(
-    "content", ["[" * 100 + "]" * 100, '{"a": [1e308, "😀"]}', r'"\ud83d\ude00"', "9" * 300]
-)
+@pytest.mark.parametrize("content", ["[" * 100 + "]" * 100, '{"a": [1e308, "😀"]}', r'"\ud83d\ude00"', "9" * 300])
 def test_json_that_is_read(content: str) -> None:
     assert (
         parse_bounded_json(content)

@@ -9,28 +9,14 @@ import pytest
 
 from source import PACKAGE, on_one_worker, parsed
 
-MODULES = {
-    "pickle",
-    "cPickle",
-    "_pickle",
-    "marshal",
-    "shelve",
-    "dill",
-    "joblib",
-    "cloudpickle",
-    "jsonpickle",
-    "pty",
-}
+MODULES = {"pickle", "cPickle", "_pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle", "jsonpickle", "pty"}
 CALLS = {"eval", "exec", "compile", "__import__"}
 ATTRIBUTES = {
     "mktemp", "unsafe_load", "full_load", "load_all", "extractall", "unpack_archive", "read_pickle",
     "to_pickle",
 }  # fmt: skip
 ALLOWED = {
-    (
-        "runs/cluster/connection.py",
-        "cloudpickle",
-    ): "Ray's own, between processes of one run that it started itself",
+    ("runs/cluster/connection.py", "cloudpickle"): "Ray's own, between processes of one run that it started itself"
 }
 """File and what it may use, with the reason."""
 
@@ -41,9 +27,7 @@ def faults(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = [one.name for one in node.names]
             origin = [node.module or ""] if isinstance(node, ast.ImportFrom) else names
-            yield from (
-                (node.lineno, name) for one in (*names, *origin) if (name := one.split(".")[0]) in MODULES
-            )
+            yield from ((node.lineno, name) for one in (*names, *origin) if (name := one.split(".")[0]) in MODULES)
         elif isinstance(node, ast.Attribute) and node.attr in MODULES | ATTRIBUTES:
             yield node.lineno, node.attr
         elif isinstance(node, ast.Call):
@@ -56,12 +40,7 @@ def _called(node: ast.Call) -> Iterator[str]:
     given = {one.arg: one.value for one in node.keywords}
     if isinstance(node.func, ast.Name) and name in CALLS:
         yield name
-    if (
-        isinstance(node.func, ast.Name)
-        and name in ("import_module",)
-        and node.args
-        and _is_text(node.args[0])
-    ):
+    if isinstance(node.func, ast.Name) and name in ("import_module",) and node.args and _is_text(node.args[0]):
         yield from (one for one in MODULES if str(node.args[0].value) == one)  # type: ignore[attr-defined]
     for switch in ("shell", "allow_pickle", "trust_remote_code"):
         if isinstance(given.get(switch), ast.Constant) and given[switch].value:  # type: ignore[attr-defined]

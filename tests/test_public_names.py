@@ -25,13 +25,7 @@ LISTED = [
     "embassay.text",
 ]
 PROMISED = {
-    "embassay.protocols.hume": [
-        "PublishedRequest",
-        "StudyRequest",
-        "read_study",
-        "read_summary",
-        "score",
-    ],
+    "embassay.protocols.hume": ["PublishedRequest", "StudyRequest", "read_study", "read_summary", "score"],
     "embassay": [
         "data",
         "hume",
@@ -100,9 +94,7 @@ def test_public_functions_and_classes_are_documented(module: str) -> None:
         assert inspect.getdoc(thing), f"{module}.{name}"
         if inspect.isfunction(thing):
             parameters = inspect.signature(thing).parameters.values()
-            assert all(one.annotation is not inspect.Parameter.empty for one in parameters), (
-                f"{module}.{name}"
-            )
+            assert all(one.annotation is not inspect.Parameter.empty for one in parameters), f"{module}.{name}"
 
 
 def test_an_unknown_part_is_an_attribute_error() -> None:
@@ -116,9 +108,7 @@ def test_the_protocol_is_a_part_of_the_package() -> None:
     assert embassay.sage is importlib.import_module("embassay.protocols.sage")
 
 
-@pytest.mark.parametrize(
-    ("name", "part"), [("golden", "options"), ("questions", "options"), ("sweep", "config")]
-)
+@pytest.mark.parametrize(("name", "part"), [("golden", "options"), ("questions", "options"), ("sweep", "config")])
 def test_a_call_that_is_also_a_package_stays_a_call(name: str, part: str) -> None:
     """Once a module of the package is loaded, Python lets its name stand for the package."""
     importlib.import_module(f"embassay.protocols.rag.{name}.{part}")

@@ -77,9 +77,7 @@ def test_streams_of_neighbouring_items_are_unrelated() -> None:
 
 def test_bytes_are_uniform() -> None:
     """Over many items every value of a byte is about as frequent (chi-square, far from its 255 expected)."""
-    drawn = np.frombuffer(
-        b"".join(draw_random_bytes(16, 1, "x", str(i)) for i in range(4000)), dtype=np.uint8
-    )
+    drawn = np.frombuffer(b"".join(draw_random_bytes(16, 1, "x", str(i)) for i in range(4000)), dtype=np.uint8)
     counts = np.bincount(drawn, minlength=256)
     chi_square = ((counts - 250) ** 2 / 250).sum()
     assert 150 < chi_square < 370

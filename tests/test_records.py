@@ -61,9 +61,7 @@ def test_results_round_trip_as_json(value, low, high, text, n, seed) -> None:
     assert ResultRow(**json.loads(json.dumps(row.as_dict()))) == row
 
 
-@pytest.mark.parametrize(
-    "column", ["protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure"]
-)
+@pytest.mark.parametrize("column", ["protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure"])
 def test_the_key_tells_rows_apart(column: str) -> None:
     """Rows that differ in what they measure have different keys."""
     assert _result(**{column: "other"}).key != _result().key

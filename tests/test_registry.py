@@ -19,9 +19,7 @@ from embassay.spec import CALL, COLON, QUERY, Spec, SpecStringParserAndFormatter
 Make = Callable[..., Any]
 
 
-def _registry(
-    factory: Make | str, name: str = "thing", style: SpecStringParserAndFormatter = QUERY
-) -> Registry[Any]:
+def _registry(factory: Make | str, name: str = "thing", style: SpecStringParserAndFormatter = QUERY) -> Registry[Any]:
     registry: Registry[Any] = Registry("test system", style)
     registry.add(name, factory)
     return registry
@@ -61,9 +59,7 @@ def test_a_kind_is_spelled_as_english_spells_it() -> None:
     registry: Registry[Any] = Registry("index", makes=[["search"]])
     registry.add("flat", typed)
     assert (registry.plural, registry.group) == ("indexes", "embassay.indexes")
-    with pytest.raises(
-        UsageError, match="makes the index 'flat' of the type tuple, which has no search"
-    ) as caught:
+    with pytest.raises(UsageError, match="makes the index 'flat' of the type tuple, which has no search") as caught:
         registry.build("flat")
     assert caught.value.mend == "An index has search."
 

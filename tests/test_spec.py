@@ -12,15 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.spec import (
-    CALL,
-    COLON,
-    QUERY,
-    Spec,
-    SpecStringParserAndFormatter,
-    format_spec_value,
-    parse_spec_value,
-)
+from embassay.spec import CALL, COLON, QUERY, Spec, SpecStringParserAndFormatter, format_spec_value, parse_spec_value
 
 STYLES = {"query": QUERY, "colon": COLON, "call": CALL}
 
@@ -98,11 +90,7 @@ def test_parse_fails_only_with_usage_errors(style: SpecStringParserAndFormatter,
     ("style", "text", "spec"),
     [
         (QUERY, "bm25", Spec("bm25")),
-        (
-            QUERY,
-            "st:ORG/MODEL?dims=256&normalize=true",
-            Spec("st", "ORG/MODEL", {"dims": 256, "normalize": True}),
-        ),
+        (QUERY, "st:ORG/MODEL?dims=256&normalize=true", Spec("st", "ORG/MODEL", {"dims": 256, "normalize": True})),
         (QUERY, "openai:gemma3:27b", Spec("openai", "gemma3:27b")),
         (
             QUERY,
@@ -163,9 +151,7 @@ def test_quotes_keep_a_number_a_text() -> None:
         (CALL, "nDCG(a=1, a=2)", "Cannot read the parameters"),
     ],
 )
-def test_unreadable_specs_say_what_is_wrong(
-    style: SpecStringParserAndFormatter, text: str, message: str
-) -> None:
+def test_unreadable_specs_say_what_is_wrong(style: SpecStringParserAndFormatter, text: str, message: str) -> None:
     """A text that is no spec is refused with the part that cannot be read and how to write it."""
     with pytest.raises(UsageError, match=message) as caught:
         style.parse(text)

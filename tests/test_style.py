@@ -22,8 +22,7 @@ VAGUE = {"utils", "util", "helper", "helpers", "manager", "managers", "misc", "c
 # Written in pieces, so that this file does not hold what it looks for.
 HOSTS = ("pypi" ".org", "pythonhosted" ".org", "conda" ".anaconda", "registry.npm" "js")  # fmt: skip
 ELSEWHERE = re.compile(
-    r"(?<![\w.~*$}/-])/(?:work|root|home|Users|farm)/[\w.]|"
-    + "|".join(rf"\b{re.escape(host)}" for host in HOSTS)
+    r"(?<![\w.~*$}/-])/(?:work|root|home|Users|farm)/[\w.]|" + "|".join(rf"\b{re.escape(host)}" for host in HOSTS)
 )
 TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".json", ".jsonl", ".html", ".css", ".js", ".txt", ".cfg", ""}
 
@@ -89,9 +88,7 @@ def test_nothing_of_a_machine() -> None:
         f"{path.relative_to(ROOT)}:{number}: {line[:120]}"
         for path in _tracked()
         if path.suffix in TEXT
-        for number, line in enumerate(
-            path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
-        )
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1)
         if ELSEWHERE.search(line)
     ]
     assert not found

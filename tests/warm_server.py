@@ -74,9 +74,7 @@ def _import_all() -> None:
 
 def _of_the_start(environment: dict[str, str]) -> dict[str, str]:
     return {
-        name: value
-        for name, value in environment.items()
-        if name.startswith(STARTED_WITH) and name not in HARMLESS
+        name: value for name, value in environment.items() if name.startswith(STARTED_WITH) and name not in HARMLESS
     }
 
 

@@ -66,9 +66,7 @@ def made(**facts: object) -> VectorRespondent:
     return VectorRespondent(MadeSystem(MadeEncoder(**facts)))  # type: ignore[arg-type]
 
 
-def recorded(
-    own: OwnPassagesAndQuestions | None = None, repeats: int = 5, **facts: object
-) -> SystemAnswerFingerprint:
+def recorded(own: OwnPassagesAndQuestions | None = None, repeats: int = 5, **facts: object) -> SystemAnswerFingerprint:
     """Its fingerprint."""
     request = FingerprintRequest(system="made", own=OwnTextsAndQuestionsOptions(), repeats=repeats)
     return record_respondent_fingerprint(made(**facts), request, own).fingerprint
@@ -89,6 +87,4 @@ def made_texts(passages: int = 300) -> OwnPassagesAndQuestions:
     ids = [f"d{row}" for row in range(passages)]
     queries = [" ".join(texts[row].split()[:6]) for row in range(20)]
     gains = {f"q{row}": {f"d{row}": 2.0, f"d{row + 100}": 1.0} for row in range(20)}
-    return OwnPassagesAndQuestions(
-        "made", ids, texts, [f"q{row}" for row in range(20)], queries, gains, passages, 20
-    )
+    return OwnPassagesAndQuestions("made", ids, texts, [f"q{row}" for row in range(20)], queries, gains, passages, 20)

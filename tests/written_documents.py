@@ -12,9 +12,7 @@ _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _HEAD = '<?xml version="1.0"?>'
 
 
-def write_docx(
-    path: Path, paragraphs: Sequence[tuple[str, str]], extra: dict[str, bytes] | None = None
-) -> Path:
+def write_docx(path: Path, paragraphs: Sequence[tuple[str, str]], extra: dict[str, bytes] | None = None) -> Path:
     """A Word file of paragraphs, each a style (`Heading1`, `Normal`) and a text."""
     body = "".join(
         f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
@@ -45,9 +43,7 @@ def _relationships(kind: str, target: str) -> str:
     )
 
 
-def write_pdf(
-    path: Path, pages: Sequence[Sequence[str]], title: str = "", stream: bytes | None = None
-) -> Path:
+def write_pdf(path: Path, pages: Sequence[Sequence[str]], title: str = "", stream: bytes | None = None) -> Path:
     """A PDF with the lines of each page; `stream`, packed with zlib, in place of what they would make."""
     objects = [b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
     tree, kids = 2 + 2 * len(pages), []

@@ -8,13 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.kernel.comparisons import (
-    OVERALL,
-    RANKED,
-    SystemHeadlineValue,
-    SystemStanding,
-    write_standings,
-)
+from embassay.protocols.kernel.comparisons import OVERALL, RANKED, SystemHeadlineValue, SystemStanding, write_standings
 from embassay.randomness import make_seeded_generator
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, write_parquet_columns
@@ -24,12 +18,7 @@ TASK, MEASURE = "robustness", "robustness"
 
 
 def write_run(
-    path: Path,
-    values: Mapping[str, Sequence[float]],
-    *,
-    seed: int = 1337,
-    fingerprint: str = "f",
-    **manifest: Any,
+    path: Path, values: Mapping[str, Sequence[float]], *, seed: int = 1337, fingerprint: str = "f", **manifest: Any
 ) -> Path:
     """A SAGE run of one task on one dataset: `values` are those of the items, by system; all the same items."""
     folder = RunFolder(path)
@@ -38,9 +27,7 @@ def write_run(
     draws = resample_means(columns, n_resamples=1000, rng=make_seeded_generator(seed, "written")).T
     standings, rows = [], []
     for name, own, replicates in zip(values, columns.T, draws, strict=True):
-        headline = SystemHeadlineValue(
-            name, float(own.mean()), len(own), replicates, "bootstrap over documents"
-        )
+        headline = SystemHeadlineValue(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
         standings += [
             SystemStanding(TASK, "", MEASURE, headline),
             SystemStanding(OVERALL, "", OVERALL, headline, RANKED),
@@ -50,30 +37,11 @@ def write_run(
         for task, measure in ((TASK, MEASURE), (OVERALL, OVERALL)):
             rows.append(
                 ResultRow(
-                    "sage",
-                    task,
-                    "",
-                    "",
-                    "",
-                    "",
-                    name,
-                    measure,
-                    headline.value,
-                    len(own),
-                    low,
-                    high,
-                    "b",
-                    seed,
-                    "",
+                    "sage", task, "", "", "", "", name, measure, headline.value, len(own), low, high, "b", seed, ""
                 )
             )
         ids = [f"d{i:04}" for i in range(len(own))]
-        items = {
-            "item_id": ids,
-            "variant": [""] * len(ids),
-            "measure": [MEASURE] * len(ids),
-            "value": own.tolist(),
-        }
+        items = {"item_id": ids, "variant": [""] * len(ids), "measure": [MEASURE] * len(ids), "value": own.tolist()}
         write_parquet_columns(folder.locate_cell_items(TASK, "sample", name), items)
     write_standings(path, standings)
     folder.write_results(rows)

@@ -54,9 +54,7 @@ def figures(reference: Path) -> Iterator[ReproducedTableValue]:
         table = dataset_scores_table(family, published, every_subset=True)
         yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
     people = _written(
-        printed_people_table(
-            convert_results_to_dataset_records(published, load_hume_paper_study()), matrix.models
-        )
+        printed_people_table(convert_results_to_dataset_records(published, load_hume_paper_study()), matrix.models)
     )
     yield from _pairs(folder, people)
     yield from _difficulty(folder, llms)
@@ -69,14 +67,10 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[ReproducedTabl
     for row in rows(path):
         for column, value in row.items():
             if column != "model" and row["model"] != "n_datasets":
-                yield make_reproduced_figure(
-                    "HUME", name, row["model"], column, value, ours[row["model"]][column]
-                )
+                yield make_reproduced_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
 
 
-def _families(
-    folder: Path, llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores
-) -> Iterator[ReproducedTableValue]:
+def _families(folder: Path, llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores) -> Iterator[ReproducedTableValue]:
     table = family_scores_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
@@ -103,9 +97,7 @@ def _difficulty(folder: Path, llms: ModelAndPeopleScores) -> Iterator[Reproduced
     for one, row in zip(correlate_people_with_each_llm(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
-            yield make_reproduced_figure(
-                "HUME", "table 13", row["llm"], column, row[column], float(value or 0)
-            )
+            yield make_reproduced_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
 
 
 def _text(
@@ -129,13 +121,9 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
     by_lang = {(one.group, one.reference): one for one in count_people_wins_by_group(every, "lang")}
     groups = {(one.group, one.reference): one for one in count_people_wins_by_group(every, "group")}
     (multilingual,) = (
-        one
-        for (group, against), one in groups.items()
-        if against == best.reference and "English" not in group
+        one for (group, against), one in groups.items() if against == best.reference and "English" not in group
     )
-    (english,) = (
-        one for (group, against), one in groups.items() if against == best.reference and "English" in group
-    )
+    (english,) = (one for (group, against), one in groups.items() if against == best.reference and "English" in group)
     outside = sum(int(row["outside_interval"]) for row in people)
     hard = sum(one.people_difficulty == "hard" for one in every)
     return {
@@ -157,9 +145,7 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
         "tasks_human_beats_best": best.wins,
         "tasks_total": best.pairs,
         "tasks_below_0.5": hard,
-        "share_easy_human_ge_0.7_percent": 100
-        * sum(one.people_difficulty == "easy" for one in every)
-        / len(every),
+        "share_easy_human_ge_0.7_percent": 100 * sum(one.people_difficulty == "easy" for one in every) / len(every),
         "tasks_outside_human_ci": outside,
     }
 
@@ -167,9 +153,6 @@ def _said(matrix: ModelAndPeopleScores, people: Sequence[Mapping[str, str]]) -> 
 def _written(table: ColumnTable) -> list[dict[str, str]]:
     """The table as people read it."""
     return [
-        {
-            column.name: column.format_value_for_people(value)
-            for column, value in zip(table.columns, row, strict=True)
-        }
+        {column.name: column.format_value_for_people(value) for column, value in zip(table.columns, row, strict=True)}
         for row in table.rows
     ]

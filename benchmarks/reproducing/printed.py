@@ -46,9 +46,7 @@ def every(reference: Path) -> dict[str, list[PrintedPaperFigure]]:
 def sage(folder: Path) -> Iterator[PrintedPaperFigure]:
     """Tables 1 to 6."""
     for number in range(1, 7):
-        yield from _table(
-            folder / f"table{number}.csv", f"table {number}", _of("model"), leave=("model", "kind")
-        )
+        yield from _table(folder / f"table{number}.csv", f"table {number}", _of("model"), leave=("model", "kind"))
 
 
 def pteb(folder: Path) -> Iterator[PrintedPaperFigure]:
@@ -60,13 +58,9 @@ def pteb(folder: Path) -> Iterator[PrintedPaperFigure]:
     yield from _table(folder / "table5.csv", "table 5", _of("llm_judge"))
     for number in (6, 9, 10):
         leave = ("task", "dataset", "model")
-        yield from _table(
-            folder / f"table{number}.csv", f"table {number}", _of("dataset", "model"), leave=leave
-        )
+        yield from _table(folder / f"table{number}.csv", f"table {number}", _of("dataset", "model"), leave=leave)
     for number in (7, 14):
-        yield from _table(
-            folder / f"table{number}.csv", f"table {number}", _of("model"), leave=("baseline", "model")
-        )
+        yield from _table(folder / f"table{number}.csv", f"table {number}", _of("model"), leave=("baseline", "model"))
     yield from _table(folder / "table8.csv", "table 8", _of("model_size"))
     yield from _table(folder / "table11.csv", "table 11", _of("language"), leave=("language", "iso"))
     yield from _table(folder / "table12.csv", "table 12", _of("prompt"))
@@ -82,9 +76,7 @@ def rag(folder: Path) -> Iterator[PrintedPaperFigure]:
     yield from _table(folder / "clq_stack_comparison.csv", "5.1 stacks", _of("method"))
     for row in rows(folder / "hybrid_ceiling_proc.csv"):
         for cut, value in list(row.items())[1:]:
-            measure = {"N-Recall4+": "n_recall4plus", "N-Recall5": "n_recall5", "RA-nWG": "ra_nwg"}[
-                row["metric"]
-            ]
+            measure = {"N-Recall4+": "n_recall4plus", "N-Recall5": "n_recall5", "RA-nWG": "ra_nwg"}[row["metric"]]
             yield PrintedPaperFigure("5.1 hybrid ceiling", "Hybrid (RRF)", f"{measure}{cut}", value)
     measure_at = lambda row: f"{row['metric']}@{row['k']}"  # noqa: E731
     yield from _table(folder / "hybrid_rerank_reference.csv", "5.2 %PROC", measure_at, leave=("metric", "k"))
@@ -96,9 +88,7 @@ def rag(folder: Path) -> Iterator[PrintedPaperFigure]:
     yield from _table(folder / "quantization_ann.csv", "5.3 indexes", _of("setup"))
     yield from _table(folder / "scenario_matrix.csv", "5.5 scenarios", _stack, leave=("scenario", *STACK))
     yield from _table(folder / "efficiency_leaderboard.csv", "A.1 efficiency", _stack, leave=("rank", *STACK))
-    yield from _table(
-        folder / "base_margins.csv", "A.2 margins", _of("lang", "model"), leave=("lang", "model")
-    )
+    yield from _table(folder / "base_margins.csv", "A.2 margins", _of("lang", "model"), leave=("lang", "model"))
     yield from _table(folder / "name_topic_ratio.csv", "A.3 name over topic", _of("lang", "model"),
                       leave=("lang", "model"))  # fmt: skip
     keys = ("lang", "condition", "model")
@@ -107,10 +97,7 @@ def rag(folder: Path) -> Iterator[PrintedPaperFigure]:
                           only=lambda row, lang=lang: row["lang"] == lang)  # fmt: skip
     for row in rows(folder / "noise_cosine.csv"):
         yield PrintedPaperFigure(
-            "4.4 similarity",
-            f"{row['lang']}, {row['model_size']}",
-            f"level {row['noise_level']}",
-            row["cosine"],
+            "4.4 similarity", f"{row['lang']}, {row['model_size']}", f"level {row['noise_level']}", row["cosine"]
         )
     keys = ("lang", "model_size")
     yield from _table(folder / "noise_drop_percent.csv", "4.4 noise", _of(*keys), leave=keys)
@@ -150,9 +137,7 @@ def hume(folder: Path) -> Iterator[PrintedPaperFigure]:
     for number in range(4, 8):
         yield from _table(folder / f"table{number}.csv", f"table {number}", _of("model"))
     leave = ("category", "task", "lang", "iaa_metric")
-    yield from _table(
-        folder / "table8.csv", "table 8", lambda row: f"{row['task']} ({row['lang']})", leave=leave
-    )
+    yield from _table(folder / "table8.csv", "table 8", lambda row: f"{row['task']} ({row['lang']})", leave=leave)
     yield from _table(folder / "table9.csv", "table 9", _of("model"))
     for number in (10, 11, 12):
         place = lambda row: f"{row['dataset']} ({row['lang']})" if row["lang"] else row["dataset"]  # noqa: E731
@@ -161,12 +146,7 @@ def hume(folder: Path) -> Iterator[PrintedPaperFigure]:
 
 
 def _table(
-    path: Path,
-    table: str,
-    where: Where,
-    *,
-    leave: tuple[str, ...] = (),
-    only: Callable[[Row], bool] = lambda _: True,
+    path: Path, table: str, where: Where, *, leave: tuple[str, ...] = (), only: Callable[[Row], bool] = lambda _: True
 ) -> Iterator[PrintedPaperFigure]:
     """Every figure of a file: all columns but the first, or but those that are left out."""
     for row in rows(path):

@@ -45,9 +45,7 @@ def _words(folder: Path, data: Path) -> Iterator[ReproducedTableValue]:
     for name, mean in ours.items():
         yield make_reproduced_figure("PTEB", "table 1", name, "words per text", printed[name], mean)
     others = [float(value) for name, value in printed.items() if name != "Average"]
-    yield make_reproduced_figure(
-        "PTEB", "table 1", "Average", "words per text", printed["Average"], fmean(others)
-    )
+    yield make_reproduced_figure("PTEB", "table 1", "Average", "words per text", printed["Average"], fmean(others))
 
 
 def _texts(path: Path) -> list[str]:
@@ -119,6 +117,4 @@ def _averaged(folder: Path) -> Iterator[ReproducedTableValue]:
         yield make_reproduced_figure(
             "PTEB", "table 14", row["model"], "Hodges-Lehmann shift", row["hl_shift"], float(moved)
         )
-        yield make_reproduced_figure(
-            "PTEB", "table 14", row["model"], "p by Holm", row["p_holm"], float(ours)
-        )
+        yield make_reproduced_figure("PTEB", "table 14", row["model"], "p by Holm", row["p_holm"], float(ours))

@@ -45,13 +45,9 @@ def figures(reference: Path) -> Iterator[ReproducedTableValue]:
 
 
 def _costs(folder: Path) -> Iterator[ReproducedTableValue]:
-    prices = {
-        row["reranker"]: 1000 * float(row["usd_per_1k_tokens"]) for row in rows(folder / "rerank_prices.csv")
-    }
+    prices = {row["reranker"]: 1000 * float(row["usd_per_1k_tokens"]) for row in rows(folder / "rerank_prices.csv")}
     for row in rows(folder / "rerank_cost_per_1000_queries.csv"):
-        ours = compute_reranking_cost(
-            int(row["k"]), float(row["tokens_per_candidate"]), prices[row["reranker"]]
-        )
+        ours = compute_reranking_cost(int(row["k"]), float(row["tokens_per_candidate"]), prices[row["reranker"]])
         yield make_reproduced_figure(
             "RAG", "3.2.1 reranking", f"{row['reranker']}, K={row['k']}", "USD", row["usd"], ours
         )
@@ -71,9 +67,7 @@ def _memory(folder: Path) -> Iterator[ReproducedTableValue]:
         if row["quantity"] in MEMORY:
             size = MEMORY[row["quantity"]] // MILLION
             ours = compute_stored_vector_bytes(MILLION, 1024, bytes_per_value=size) / GIB
-            yield make_reproduced_figure(
-                "RAG", "5.3 memory", row["quantity"], "GiB per million", row["value"], ours
-            )
+            yield make_reproduced_figure("RAG", "5.3 memory", row["quantity"], "GiB per million", row["value"], ours)
 
 
 def _ceilings(folder: Path) -> Iterator[ReproducedTableValue]:
@@ -82,10 +76,7 @@ def _ceilings(folder: Path) -> Iterator[ReproducedTableValue]:
         yield make_reproduced_figure(
             "RAG", "5.2 %PROC", f"{row['metric']}@{row['k']}", "%PROC", row["percent_proc"], ours
         )
-    printed = {
-        (row["model"], row["dim"], row["candidate_k"]): row
-        for row in rows(folder / "dense_ceilings_proc.csv")
-    }
+    printed = {(row["model"], row["dim"], row["candidate_k"]): row for row in rows(folder / "dense_ceilings_proc.csv")}
     for row in rows(folder / "leaderboard_dense_reranked.csv"):
         where = (row["model"], row["dim"], row["candidate_k"])
         ours = printed[where][f"ra_nwg@{row['cutoff']}"]
@@ -102,9 +93,7 @@ def _efficiency(folder: Path) -> Iterator[ReproducedTableValue]:
     for scenario in rows(folder / "scenario_matrix.csv"):
         if scenario["scenario"] == "Baseline":
             # The stack comparison has its N-Recall4+@30, which the scenarios leave out.
-            stack = next(
-                one for one in rows(folder / "clq_stack_comparison.csv") if one["method"] == "Rerank-2.5"
-            )
+            stack = next(one for one in rows(folder / "clq_stack_comparison.csv") if one["method"] == "Rerank-2.5")
             quality = {
                 "N-Recall4+@10": float(stack["n_recall4plus@10"]), "RA-nWG@10": float(stack["ra_nwg@10"]),
                 "N-Recall4+@30": float(stack["n_recall4plus@30"]), "RA-nWG@30": float(stack["ra_nwg@30"]),
@@ -122,9 +111,7 @@ def _probes(folder: Path) -> Iterator[ReproducedTableValue]:
         own = margins[row["lang"], row["model"]]
         ours = float(own["delta_name"]) / float(own["delta_topic"])
         where = f"{row['lang']}, {row['model']}"
-        yield make_reproduced_figure(
-            "RAG", "A.3 name over topic", where, "ratio", row["name_topic_ratio"], ours
-        )
+        yield make_reproduced_figure("RAG", "A.3 name over topic", where, "ratio", row["name_topic_ratio"], ours)
     cosine = {
         (row["lang"], row["model_size"], row["noise_level"]): float(row["cosine"])
         for row in rows(folder / "noise_cosine.csv")

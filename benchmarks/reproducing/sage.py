@@ -45,9 +45,7 @@ def headlines(tables: Mapping[int, Mapping[str, Mapping[str, str]]]) -> Iterator
             yield make_reproduced_figure("SAGE", "table 1", system, column, row[column], value)
 
 
-def measured(
-    tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path
-) -> Iterator[ReproducedTableValue]:
+def measured(tables: Mapping[int, Mapping[str, Mapping[str, str]]], run: Path) -> Iterator[ReproducedTableValue]:
     """Tables 4 to 6 for the four metrics."""
     found = [json.loads(line) for line in (run / "results.jsonl").read_text("utf-8").splitlines()]
     for number, task, variant, part in TABLES:

@@ -238,12 +238,7 @@ class ShardedCorpusSearcher(ABC):
 
     @abstractmethod
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """Search each shard in order, as `Similarity.search_shards` says."""
 
@@ -282,12 +277,7 @@ class Similarity(Protocol):
         ...
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order, with scores comparable across shards: collection statistics
         (bm25) are those of all shards together. Indices are local to the shard.
@@ -419,9 +409,7 @@ class SpendingJournal(Protocol):
         """Note that request `number` of this process is about to be sent and may cost `usd`."""
         ...
 
-    def note_request_settled(
-        self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
-    ) -> None:
+    def note_request_settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
         """Note that a request was answered, or refused, and what it cost."""
         ...
 
@@ -466,11 +454,7 @@ class ChatModel(Protocol):
         ...
 
     async def complete(
-        self,
-        messages: Sequence[ChatMessage],
-        *,
-        sampling: SamplingSettings = SamplingSettings(),
-        schema: Any = None,
+        self, messages: Sequence[ChatMessage], *, sampling: SamplingSettings = SamplingSettings(), schema: Any = None
     ) -> Completion:
         """One answer. `schema` is a pydantic model class: the answer is JSON checked with it, asked for again
         at most once when it does not fit. ModelError, with the reason, when the call fails for good."""

@@ -62,9 +62,7 @@ def _run_doctor_check(name: str, do: Callable[[], str], otherwise: State) -> Doc
     except EmbassayError as error:
         return DoctorCheck(name, otherwise, error.message, error.mend or "")
     except Exception as error:  # a damaged installation fails in any way
-        return DoctorCheck(
-            name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it again."
-        )
+        return DoctorCheck(name, "broken", f"{type(error).__name__}: {error}".partition("\n")[0], "Install it again.")
 
 
 def _try_sample_data_and_describe_result() -> str:
@@ -121,9 +119,7 @@ def _make_vendor_key_check() -> DoctorCheck:
     present = [name for name in names if os.environ.get(name, "").strip()]
     if present:
         return DoctorCheck("keys", "ok", f"{', '.join(present)} set")
-    return DoctorCheck(
-        "keys", "absent", "no API key is set; hosted models need one", f"export {names[0]}=..."
-    )
+    return DoctorCheck("keys", "absent", "no API key is set; hosted models need one", f"export {names[0]}=...")
 
 
 PURPOSES: Mapping[str, str] = MappingProxyType({
@@ -190,9 +186,7 @@ def list_package_extras(distribution: str = "embassay") -> tuple[PackageExtra, .
         match = _REQUIREMENT.fullmatch(line)
         if match and match["extra"]:
             packages.setdefault(match["extra"], []).append((match["name"], match["versions"]))
-    return tuple(
-        _find_missing_packages_of_extra(name, packages[name]) for name in PURPOSES if name in packages
-    )
+    return tuple(_find_missing_packages_of_extra(name, packages[name]) for name in PURPOSES if name in packages)
 
 
 def _find_missing_packages_of_extra(name: str, packages: list[tuple[str, str]]) -> PackageExtra:
@@ -261,11 +255,7 @@ def examine_ray_cluster(address: str | None) -> ClusterFacts:
         machines = list_cluster_nodes(ray)
         seen = look_at(ray, machines)
         gpus = sum(int(node.gpus) for node in machines)
-        used = (
-            len(plan_actor_placements(machines, accelerated=True, models=1))
-            if gpus and device != "cpu"
-            else 0
-        )
+        used = len(plan_actor_placements(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_read_node_facts(ray, node) for node in seen),
@@ -285,9 +275,7 @@ def _read_node_facts(ray: Any, seen: NodeFindings) -> ClusterNodeFacts:
         accelerators, installed, disk_free = ray.get(answer, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
         return ClusterNodeFacts(seen)
-    lacks = tuple(
-        extra.name for extra in list_package_extras() if extra.is_installed and extra.name not in installed
-    )
+    lacks = tuple(extra.name for extra in list_package_extras() if extra.is_installed and extra.name not in installed)
     return ClusterNodeFacts(seen, accelerators, installed, lacks, disk_free)
 
 
@@ -362,10 +350,7 @@ def choose_device_and_reason(accelerators: Sequence[str]) -> tuple[str | None, s
     if named.lower() == "cpu":
         return "cpu", f"the CPU, set by {VARIABLE}"
     if accelerators:
-        return (
-            "cpu",
-            "the CPU, although there is a GPU: torch for CUDA is not installed or does not detect it",
-        )
+        return ("cpu", "the CPU, although there is a GPU: torch for CUDA is not installed or does not detect it")
     return "cpu", "the CPU: there is no CUDA GPU"
 
 

@@ -83,9 +83,7 @@ class DataError(EmbassayError):
         mend: str = "",
     ) -> None:
         where = "" if path is None else f"{path}:{line}: " if line is not None else f"{path}: "
-        facts = "; ".join(
-            f"{name} {what}" for name, what in (("expected", expected), ("found", found)) if what
-        )
+        facts = "; ".join(f"{name} {what}" for name, what in (("expected", expected), ("found", found)) if what)
         end = f" ({facts})." if facts else "." if mend and message[-1:].isalnum() else ""
         super().__init__(f"{where}{message}{end}", mend=mend)
         self.path, self.line, self.what, self.expected, self.found = path, line, message, expected, found

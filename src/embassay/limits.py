@@ -202,9 +202,7 @@ def read_bounded_file(path: Path, limit: SizeLimit = DOCUMENT) -> bytes:
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise limit.make_exceeded_error(path)
         # A regular file in one read, which holds it once only.
-        content = (
-            stream.read(status.st_size + 1) if status.st_size else _read_at_most_bytes(stream, most + 1, path)
-        )
+        content = stream.read(status.st_size + 1) if status.st_size else _read_at_most_bytes(stream, most + 1, path)
     if len(content) > most:
         raise limit.make_exceeded_error(path)
     return content
@@ -239,9 +237,7 @@ def _read_pipe_once(path: Path, limit: SizeLimit) -> bytes:
     key = status.st_dev, status.st_ino
     if key not in _piped:
         with announce_reading(path.name):
-            content = b"".join(
-                iterate_within_reading_time_limit(_read_pipe(path, limit.most + 1), path, "piece")
-            )
+            content = b"".join(iterate_within_reading_time_limit(_read_pipe(path, limit.most + 1), path, "piece"))
         if len(content) > limit.most:
             raise limit.make_exceeded_error(path)
         _piped[key] = content
@@ -293,9 +289,7 @@ def iterate_within_reading_time_limit(parts: Iterable[T], path: Path | str | Non
 def open_gzip(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
     """The content of a gzip file of `size` bytes as it is read; reading it raises DataError above TIMES. Closing it
     closes `packed`."""
-    return cast(
-        IO[bytes], io.BufferedReader(_CountingGzipReader(packed, UnpackedSizeGuard(path, size)), _BUFFER)
-    )
+    return cast(IO[bytes], io.BufferedReader(_CountingGzipReader(packed, UnpackedSizeGuard(path, size)), _BUFFER))
 
 
 def unpack_gzip(content: bytes, path: Path, limit: SizeLimit = WHOLE) -> bytes:
@@ -471,10 +465,7 @@ def _check_nesting_depth(value: Any) -> None:
     level = [value]
     for _ in range(DEPTH):
         level = [
-            inner
-            for outer in level
-            for inner in _list_direct_child_values(outer)
-            if isinstance(inner, list | dict)
+            inner for outer in level for inner in _list_direct_child_values(outer) if isinstance(inner, list | dict)
         ]
         if not level:
             return

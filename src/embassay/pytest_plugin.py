@@ -139,9 +139,7 @@ def embassay(request: pytest.FixtureRequest) -> PytestSessionRuns:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options for the folder of runs, and for whether dear tests run."""
     group = parser.getgroup("embassay")
-    group.addoption(
-        "--embassay-runs", metavar="DIR", help="folder for the runs that tests create (default: .embassay)"
-    )
+    group.addoption("--embassay-runs", metavar="DIR", help="folder for the runs that tests create (default: .embassay)")
     group.addoption("--embassay-dear", action="store_true", help="also run tests marked embassay_dear")
 
 

@@ -88,11 +88,7 @@ class ParameterRange:
 
     def is_number_in_range(self, number: float) -> bool:
         """Whether the number is in it."""
-        return (
-            isfinite(number)
-            and self.least <= number <= self.most
-            and not (self.above and number == self.least)
-        )
+        return isfinite(number) and self.least <= number <= self.most and not (self.above and number == self.least)
 
     def __str__(self) -> str:
         if self.most < inf:
@@ -130,9 +126,7 @@ _RANGES: Mapping[str, ParameterRange] = {
     "alpha b1 b2 b3 b4 bias border cap3 cap4 fallback_w3 p position positive rel second third": _ANY,
     "seed": ParameterRange(0, 2**63 - 1),
 }
-RANGES: Mapping[str, ParameterRange] = {
-    name: allowed for names, allowed in _RANGES.items() for name in names.split()
-}
+RANGES: Mapping[str, ParameterRange] = {name: allowed for names, allowed in _RANGES.items() for name in names.split()}
 """What every numeric parameter of a spec string may be, whatever it is of: one name has one meaning. Any other number
 need only be finite; a factory may ask for more."""
 
@@ -163,9 +157,7 @@ class RegistryEntry(Generic[T]):
         with self.blame_package_for_errors("loading it"):
             factory = import_attribute(self.factory)
             if not callable(factory):
-                raise TypeError(
-                    f"{self.factory} is not a class or function, but of the type {type(factory).__name__}"
-                )
+                raise TypeError(f"{self.factory} is not a class or function, but of the type {type(factory).__name__}")
             inspect.signature(factory)  # a few built-in types have none, and parameters could not be checked
         return factory  # type: ignore[no-any-return]
 
@@ -269,8 +261,7 @@ class Registry(Generic[T]):
                 else f"Available: {', '.join(self._entries)}."
             )
             raise UsageError(
-                f"There is no {self.kind} called {name!r}.",
-                mend=f"{hint or self._suggest_nearest_names(name)}{where}",
+                f"There is no {self.kind} called {name!r}.", mend=f"{hint or self._suggest_nearest_names(name)}{where}"
             )
         return self._entries[name]
 
@@ -279,9 +270,7 @@ class Registry(Generic[T]):
         by_case = {entry.lower(): entry for entry in self._entries}
         same = by_case.get(name.lower())
         near = (
-            [same]
-            if same
-            else [by_case[match] for match in get_close_matches(name.lower(), by_case, n=3, cutoff=0.5)]
+            [same] if same else [by_case[match] for match in get_close_matches(name.lower(), by_case, n=3, cutoff=0.5)]
         )
         return f"Did you mean {' or '.join(near)}? " if near else ""
 
@@ -339,9 +328,7 @@ class Registry(Generic[T]):
         passes_on = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
         for key, value in spec.params.items():
             if passes_on and key not in takes:
-                arguments[key] = _convert_and_check_parameter(
-                    self.kind, spec.name, key, value, inspect.Parameter.empty
-                )
+                arguments[key] = _convert_and_check_parameter(self.kind, spec.name, key, value, inspect.Parameter.empty)
                 continue
             if key in ("target", "cutoff") or key not in takes:
                 settable = [*(name for name in takes if name not in ("target", "cutoff", *context)), *also]
@@ -351,9 +338,7 @@ class Registry(Generic[T]):
                     mend=(f"Did you mean {near[0]}? " if near else "")
                     + f"Its parameters: {', '.join(settable) or 'none'}.",
                 )
-            arguments[key] = _convert_and_check_parameter(
-                self.kind, spec.name, key, value, takes[key].annotation
-            )
+            arguments[key] = _convert_and_check_parameter(self.kind, spec.name, key, value, takes[key].annotation)
         for name, record in records.items():
             # A field that the factory has as well (`name`) is for both.
             fields = [key for key in inspect.signature(type(record)).parameters if key in spec.params]
@@ -385,9 +370,7 @@ class Registry(Generic[T]):
                 mend=f"{article} {self.kind} has {' or '.join(', '.join(names) for names in self.makes)}.",
             )
 
-    def _read_target_and_cutoff_arguments(
-        self, spec: Spec, known: Mapping[str, inspect.Parameter]
-    ) -> dict[str, Any]:
+    def _read_target_and_cutoff_arguments(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
         head: dict[str, Any] = {}
         for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
             is_given = value not in ("", None)
@@ -431,9 +414,7 @@ def _are_same_registry_entry(one: RegistryEntry[T], other: RegistryEntry[T]) -> 
     return bool(one.package or other.package) and one.module == other.module
 
 
-def _map_factory_parameters_by_name(
-    factory: Factory[Any],
-) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
+def _map_factory_parameters_by_name(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
     parameters: dict[str, inspect.Parameter] = {}
     records: dict[str, Any] = {}
@@ -462,9 +443,7 @@ def _convert_and_check_parameter(kind: str, name: str, key: str, value: Value, a
     return converted
 
 
-def _convert_spec_value_to_parameter_type(
-    kind: str, name: str, key: str, value: Value, annotation: Any
-) -> Value:
+def _convert_spec_value_to_parameter_type(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
     accepted = getattr(annotation, "__args__", (annotation,))
     if annotation is inspect.Parameter.empty or not all(isinstance(t, type) for t in accepted):
         return value
@@ -477,9 +456,7 @@ def _convert_spec_value_to_parameter_type(
     types = " or ".join(t.__name__ for t in accepted if t is not type(None))
     # A float is no string: `1.10` would come back as `1.1`.
     example = "256" if int in accepted else "0.5"
-    mend = (
-        f"Put it in quotes: {key}='...'." if str in accepted else f"Write a number, such as {key}={example}."
-    )
+    mend = f"Put it in quotes: {key}='...'." if str in accepted else f"Write a number, such as {key}={example}."
     if bool in accepted and not {int, float, str} & set(accepted):
         mend = f"Write {key}=true or {key}=false."
     first, comma, rest = str(value).partition(",")

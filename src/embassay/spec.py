@@ -84,11 +84,7 @@ def format_spec_value(value: Value) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return (
-            value
-            if parse_spec_value(value) == value and isinstance(parse_spec_value(value), str)
-            else repr(value)
-        )
+        return value if parse_spec_value(value) == value and isinstance(parse_spec_value(value), str) else repr(value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return _format_literal(value)
@@ -107,9 +103,7 @@ def _parse_spec_in_url_syntax(text: str) -> Spec:
 
 def _format_query_style_spec(spec: Spec) -> str:
     target = f":{quote(spec.target, safe='/:.@~+, ')}" if spec.target else ""
-    pairs = "&".join(
-        f"{key}={quote(format_spec_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items()
-    )
+    pairs = "&".join(f"{key}={quote(format_spec_value(value), safe='/:.@~+, ')}" for key, value in spec.params.items())
     return f"{spec.name}{target}" + (f"?{pairs}" if pairs else "")
 
 
@@ -119,9 +113,7 @@ def _parse_colon_style_spec(text: str) -> Spec:
 
 
 def _format_colon_style_spec(spec: Spec) -> str:
-    pairs = ",".join(
-        f"{key}={quote(format_spec_value(value), safe='/.@~+ ')}" for key, value in spec.params.items()
-    )
+    pairs = ",".join(f"{key}={quote(format_spec_value(value), safe='/.@~+ ')}" for key, value in spec.params.items())
     return spec.name + (f":{pairs}" if pairs else "")
 
 
@@ -131,9 +123,7 @@ _CALL = re.compile(r"(?P<name>[^()@]+)(?P<call>\(.*\))?(?:@(?P<cutoff>\d+))?", r
 def _parse_measure_spec_in_call_form(text: str) -> Spec:
     match = _CALL.fullmatch(text)
     if match is None:
-        raise UsageError(
-            f"Cannot read the measure {text!r}.", mend="Write it as NAME(parameter=value)@CUTOFF."
-        )
+        raise UsageError(f"Cannot read the measure {text!r}.", mend="Write it as NAME(parameter=value)@CUTOFF.")
     params = _parse_call_keywords(text, match["call"]) if match["call"] else {}
     cutoff = int(match["cutoff"]) if match["cutoff"] else None
     return Spec(_check_spec_name(text, match["name"]), "", params, cutoff)
@@ -150,8 +140,7 @@ def _parse_call_keywords(text: str, call: str) -> dict[str, Value]:
     except _UNREADABLE:
         pass
     raise UsageError(
-        f"Cannot read the parameters of the measure {text!r}.",
-        mend="Write (name=value, ...), with each name once.",
+        f"Cannot read the parameters of the measure {text!r}.", mend="Write (name=value, ...), with each name once."
     )
 
 
@@ -169,9 +158,7 @@ def _format_call_style_spec(spec: Spec) -> str:
 
 def _check_spec_name(text: str, name: str) -> str:
     if not name.strip() or name != name.strip():
-        raise UsageError(
-            f"Cannot read {text!r}: it has no name.", mend="Write NAME, or NAME with parameters."
-        )
+        raise UsageError(f"Cannot read {text!r}: it has no name.", mend="Write NAME, or NAME with parameters.")
     return name
 
 

@@ -17,11 +17,7 @@ _spec.loader.exec_module(audit)
 
 FOUND = [
     {"name": "safe", "version": "1.0", "vulns": []},
-    {
-        "name": "bad",
-        "version": "2.0",
-        "vulns": [{"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["2.1"]}],
-    },
+    {"name": "bad", "version": "2.0", "vulns": [{"id": "PYSEC-1", "aliases": ["CVE-1"], "fix_versions": ["2.1"]}]},
     {"name": "ours", "skip_reason": "not there"},
 ]
 EXCUSE = {"id": "CVE-1", "package": "bad", "reason": "we never call it", "until": datetime.date(2030, 1, 1)}

@@ -42,8 +42,7 @@ def alarm(base: Path, now: Path) -> bool:
     """Whether `gate` raised one; its files parse and say the same."""
     junit, markdown = now / "gate.xml", now / "gate.md"
     result = CliRunner().invoke(
-        app,
-        ["gate", str(now), "--no-worse-than", str(base), "--junit", str(junit), "--markdown", str(markdown)],
+        app, ["gate", str(now), "--no-worse-than", str(base), "--junit", str(junit), "--markdown", str(markdown)]
     )
     assert result.exit_code in (0, 1), result.output
     suite = ElementTree.parse(junit).getroot()

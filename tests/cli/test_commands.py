@@ -19,9 +19,7 @@ def test_help_names_the_commands(embassay):
         assert command in out
 
 
-@pytest.mark.parametrize(
-    "what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers", "indexes"]
-)
+@pytest.mark.parametrize("what", ["systems", "datasets", "tasks", "measures", "perturbations", "tokenizers", "indexes"])
 def test_list(embassay, what):
     """Each list prints a table, and an array with --json."""
     rows = json.loads(embassay("list", what, "--json").stdout)
@@ -83,9 +81,7 @@ def test_json_is_one_object_on_stdout(embassay):
     """Machine output on stdout, talk on stderr, every column in every row."""
     done = embassay(*RUN, "-s", "jaccard", "-t", "sensitivity", "--json")
     results = json.loads(done.stdout)["results"]
-    columns = (
-        "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
-    )
+    columns = "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
     assert all(list(row) == columns.split() for row in results)
     assert {row["task"] for row in results} == {"sensitivity", "overall"}
 
@@ -117,10 +113,7 @@ def test_dry_run_writes_nothing(embassay, tmp_path):
 def test_errors_are_one_line_and_a_code(embassay, tmp_path, args, code, words):
     """What was wrong is named, without a traceback, with the exit code of its kind."""
     (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\n{"text": \n')
-    assert (
-        words
-        in embassay("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
-    )
+    assert words in embassay("sage", "run", "--tokenizer", "words", "--limit", "8", *args, check_code=code).stderr
 
 
 def test_a_missing_vocabulary_is_a_model_error(embassay, tmp_path):
@@ -134,18 +127,7 @@ def test_a_missing_vocabulary_is_a_model_error(embassay, tmp_path):
 @pytest.mark.slow
 def test_debug_shows_the_traceback(tmp_path):
     """With --debug the error is raised."""
-    command = [
-        sys.executable,
-        "-m",
-        "embassay",
-        "--debug",
-        "sage",
-        "run",
-        "-s",
-        "bm52",
-        "--tokenizer",
-        "words",
-    ]
+    command = [sys.executable, "-m", "embassay", "--debug", "sage", "run", "-s", "bm52", "--tokenizer", "words"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Traceback" in done.stderr
     assert done.returncode != 0

@@ -26,9 +26,7 @@ def test_compare(embassay, run):
     assert [one["task"] for one in both["contrasts"]] == ["overall", "robustness"]
     everyone = embassay("compare", run).stdout
     assert "overall. good beats every other system." in everyone
-    assert (
-        json.loads(embassay("compare", run, "--json").stdout)["fields"][0]["entrants"][0]["system"] == "good"
-    )
+    assert json.loads(embassay("compare", run, "--json").stdout)["fields"][0]["entrants"][0]["system"] == "good"
 
 
 @pytest.mark.parametrize(
@@ -51,16 +49,11 @@ def test_gate(embassay, run, tmp_path):
     assert missed.stdout.startswith("1 of 6 thresholds missed.")
     assert 'failures="1"' in junit.read_text()
     assert "1 of 6 thresholds missed" in markdown.read_text()
-    found = json.loads(
-        embassay("gate", run, "--min", "sage.overall[good]>=0.9", "--json", check_code=1).stdout
-    )
+    found = json.loads(embassay("gate", run, "--min", "sage.overall[good]>=0.9", "--json", check_code=1).stdout)
     assert found["met"] is False
 
 
 def test_gate_says_what_is_wrong(embassay, run, tmp_path):
     assert "There is no threshold" in embassay("gate", run, check_code=2).stderr
     assert "is not a threshold" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
-    assert (
-        "no run here"
-        in embassay("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr
-    )
+    assert "no run here" in embassay("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr

@@ -18,9 +18,7 @@ def mirror(tmp_path):
 
 def test_list(embassay, mirror) -> None:
     """A protocol's datasets for a task, with where each would be read from; the sample serves all."""
-    found = json.loads(
-        embassay("data", "list", "--protocol", "pteb", "--task", "sts", "--json", env=mirror).stdout
-    )
+    found = json.loads(embassay("data", "list", "--protocol", "pteb", "--task", "sts", "--json", env=mirror).stdout)
     places = {one["name"]: one["place"] for one in found}
     assert len(places) == 11
     assert (places["sample"], places["stsbenchmark"], places["sts12"]) == ("package", "mirror", "hub")
@@ -100,8 +98,5 @@ def test_several_files_are_checked_each_alone(embassay, tmp_path) -> None:
     (tmp_path / "bad.csv").write_text("x,y\n1,2\n")
     done = embassay("data", "check", "bad.csv", "good.csv", "--json", check_code=4)
     reports = list(map(json.loads, done.stdout.splitlines()))
-    assert [(report["path"], report["usable"]) for report in reports] == [
-        ("bad.csv", False),
-        ("good.csv", True),
-    ]
+    assert [(report["path"], report["usable"]) for report in reports] == [("bad.csv", False), ("good.csv", True)]
     assert "usable" in embassay("data", "check", "good.csv").stdout

@@ -106,17 +106,13 @@ def test_every_verdict_is_said(made: Made) -> None:
 
 def test_no_table_has_more_than_five_notes(made: Made) -> None:
     """What each run's own command shows; the rest is counted, and is there when asked for."""
-    few, every = (
-        [len(re.findall(r"^- ", text, re.M)) for text in _rendered(made.out, wide)] for wide in (False, True)
-    )
+    few, every = ([len(re.findall(r"^- ", text, re.M)) for text in _rendered(made.out, wide)] for wide in (False, True))
     assert max(few) == MOST_NOTES < max(every)
     [more] = re.findall(r"^(\d+) more notes: --wide", printed(scoring_view(_score(made.out))), re.M)
     assert int(more) > 0
 
 
-def test_wide_shows_the_tables(
-    made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_wide_shows_the_tables(made: Made, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A demo that is there already is only shown again."""
     for name, value in LESS.items():
         monkeypatch.setattr(module, name, value)
@@ -133,8 +129,7 @@ def test_the_judge_is_the_recorded_one(made: Made) -> None:
     qrels = (made.out / "golden" / "export" / "qrels.tsv").read_text("utf-8").splitlines()[1:]
     path = Path(module.__file__).parents[1] / "data" / "sample" / "judgements.jsonl"
     recorded = {
-        (row["query_id"], row["doc_id"]): row["grade"]
-        for row in map(json.loads, path.read_text("utf-8").splitlines())
+        (row["query_id"], row["doc_id"]): row["grade"] for row in map(json.loads, path.read_text("utf-8").splitlines())
     }
     judged = [line.split("\t") for line in qrels]
     assert len(judged) > 40
@@ -158,10 +153,7 @@ def _score(out: Path) -> ScoringRecord:
 
 def _rendered(out: Path, wide: bool) -> list[str]:
     """Each run as its own command shows it."""
-    golden, sweep = (
-        read_golden_record(out / "golden" / "golden.json"),
-        read_findings(out / "sweep" / SWEEP),
-    )
+    golden, sweep = (read_golden_record(out / "golden" / "golden.json"), read_findings(out / "sweep" / SWEEP))
     return [
         *(printed(make_run_terminal_blocks(out / name, wide=wide), wide=wide) for name in ("sage", "pteb")),
         printed(golden_set_view(golden, out / "golden"), wide=wide),

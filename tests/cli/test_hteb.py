@@ -41,16 +41,12 @@ def test_texts_go_out_and_come_back(embassay, tmp_path, model):
     server, spec = model
     more = ("-d", "sample", "-t", "sts", "--limit", "5")
     plan = json.loads(
-        embassay(
-            "hteb", "transform", "--transformer", spec, "--runs", "1", *more, "--dry-run", "--json"
-        ).stdout
+        embassay("hteb", "transform", "--transformer", spec, "--runs", "1", *more, "--dry-run", "--json").stdout
     )
     calls = sum(cell["requests"] for cell in plan["cells"])
     assert not server.requests
     counts = json.loads(
-        embassay(
-            "hteb", "transform", "--transformer", spec, "--runs", "1", *more, "--out", "texts", "--json"
-        ).stdout
+        embassay("hteb", "transform", "--transformer", spec, "--runs", "1", *more, "--out", "texts", "--json").stdout
     )
     assert {one["transformation"] for one in counts} >= {"paraphrasing", "cross_translation"}
     assert 0.9 * calls <= sum(server.requests.values()) <= calls
@@ -71,15 +67,7 @@ def test_texts_go_out_and_come_back(embassay, tmp_path, model):
 def test_a_folder_without_texts_is_told(embassay):
     """As data that cannot be read."""
     done = embassay(
-        "hteb",
-        "run",
-        "-s",
-        "jaccard",
-        "--tokenizer",
-        "words",
-        "--transformer",
-        "stored:nowhere",
-        check_code=4,
+        "hteb", "run", "-s", "jaccard", "--tokenizer", "words", "--transformer", "stored:nowhere", check_code=4
     )
     assert "nowhere" in done.stderr
 
@@ -116,9 +104,7 @@ def test_killed_and_gone_on_elsewhere_nothing_is_paid_twice_and_the_bytes_are_th
                        "--tokenizer", "words", "--resamples", "50", "--failed", "reference", "--transformer", model,
                        "--out", str(tmp_path / name), *more]  # fmt: skip
             environment = {**os.environ, "EMBASSAY_CACHE": str(tmp_path / f"cache-{name}"), **environment}
-            return subprocess.Popen(
-                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-            )
+            return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
         def finish(*given, **environment):
             process = start(*given, **environment)

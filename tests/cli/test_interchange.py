@@ -79,7 +79,5 @@ def test_a_tracker_that_is_not_installed(embassay, tmp_path, form):
     hidden = tmp_path / "hidden"
     (hidden / form).mkdir(parents=True)
     (hidden / form / "__init__.py").write_text(f"raise ImportError(name={form!r})")
-    done = embassay(
-        "export", "run", "--to", form, "--out", "x", check_code=2, env={"PYTHONPATH": str(hidden)}
-    )
+    done = embassay("export", "run", "--to", form, "--out", "x", check_code=2, env={"PYTHONPATH": str(hidden)})
     assert f"pip install 'embassay[{form}]'" in done.stderr

@@ -42,9 +42,7 @@ def rows(path):
 
 
 def items(path):
-    return {
-        str(file.relative_to(path)): file.read_bytes() for file in sorted(path.glob("items/**/*.parquet"))
-    }
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.glob("items/**/*.parquet"))}
 
 
 def encoded(path):

@@ -174,9 +174,7 @@ def test_systems(embassay, tmp_path, system):
         folder = tmp_path / "models" / name
         folder.mkdir(parents=True)
         (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": kind}))
-    _said(
-        embassay, tmp_path, ["sage", "run", "-d", "notes.jsonl", "--dry-run", "-s", system], SYSTEMS[system]
-    )
+    _said(embassay, tmp_path, ["sage", "run", "-d", "notes.jsonl", "--dry-run", "-s", system], SYSTEMS[system])
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -220,19 +218,7 @@ def test_the_command_alone_says_what_to_type_first(embassay):
     said = embassay().stdout
     assert "embassay demo" in said
     assert max(map(len, said.splitlines())) <= 80
-    for command in (
-        "sage",
-        "pteb",
-        "rag",
-        "hume",
-        "report",
-        "compare",
-        "gate",
-        "serve",
-        "export",
-        "import",
-        "data",
-    ):
+    for command in ("sage", "pteb", "rag", "hume", "report", "compare", "gate", "serve", "export", "import", "data"):
         assert command in said.split()
 
 

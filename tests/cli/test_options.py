@@ -83,23 +83,9 @@ def _asks(**how):
 def test_a_record_is_made_of_what_was_given():
     """Lists become tuples, words the values that they stand for, a record within has options too."""
     ask = _asks()
-    given = (
-        "--kept",
-        "original",
-        "--without",
-        "copies",
-        "--map",
-        "a=b,c=d",
-        "--lang",
-        "fr",
-        "--lang",
-        "en",
-        "--loud",
-    )
+    given = ("--kept", "original", "--without", "copies", "--map", "a=b,c=d", "--lang", "fr", "--lang", "en", "--loud")
     done = ask("-s", "x", "--system", "y", *given, "--json")
-    wanted = Asked(
-        ("x", "y"), ("fr", "en"), "original", True, None, {"a": "b", "c": "d"}, 7, 3, Knobs(loud=True)
-    )
+    wanted = Asked(("x", "y"), ("fr", "en"), "original", True, None, {"a": "b", "c": "d"}, 7, 3, Knobs(loud=True))
     assert done.output.strip() == f"{wanted} True"
     assert ask("-s", "x").output.strip() == f"{Asked(('x',))} False"
 
@@ -172,9 +158,7 @@ def test_options_by_hand_only_become_fewer():
 
     folder = Path(__file__).parents[2] / "src" / "embassay" / "cli"
     counts = {
-        path.relative_to(folder).as_posix(): len(
-            re.findall(r"typer\.(?:Option|Argument)\(", path.read_text("utf-8"))
-        )
+        path.relative_to(folder).as_posix(): len(re.findall(r"typer\.(?:Option|Argument)\(", path.read_text("utf-8")))
         for path in folder.rglob("*.py")
     }
     assert not {name: n for name, n in counts.items() if n > BY_HAND.get(name, 0)}
@@ -204,11 +188,7 @@ BY_HAND = {
 def test_column_map():
     """Repeatable and comma-separated; anything else is a usage error."""
     assert parse_column_map(None) == {}
-    assert parse_column_map(["text=body,label=topic", "id=key"]) == {
-        "text": "body",
-        "label": "topic",
-        "id": "key",
-    }
+    assert parse_column_map(["text=body,label=topic", "id=key"]) == {"text": "body", "label": "topic", "id": "key"}
     with pytest.raises(UsageError, match="--map"):
         parse_column_map(["text"])
 
@@ -253,18 +233,7 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
     """With its value where it has one."""
     from embassay.cli.session import _drop_command_line_flags
 
-    words = [
-        "rag",
-        "golden",
-        "--force",
-        "-d",
-        "sample",
-        "--from-stage",
-        "S3",
-        "--out",
-        "x",
-        "--from-stage=S4",
-    ]
+    words = ["rag", "golden", "--force", "-d", "sample", "--from-stage", "S3", "--out", "x", "--from-stage=S4"]
     assert _drop_command_line_flags(words, ("--force", "--from-stage=")) == [
         "rag",
         "golden",
@@ -302,9 +271,7 @@ def test_every_command_that_reads_data_takes_a_promise():
 def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embassay):
     """One line says what it held and what helps; exit code 2."""
     graded = (f"q{row // 20} 0 d{row * 7919 % 10**6}x{row} {row % 5 + 1}\n" for row in range(400_000))
-    found = (
-        f"q{row // 100} Q0 d{row * 104729 % 10**6}x{row} {row % 100} {-row} a\n" for row in range(2_000_000)
-    )
+    found = (f"q{row // 100} Q0 d{row * 104729 % 10**6}x{row} {row % 100} {-row} a\n" for row in range(2_000_000))
     (tmp_path / "qrels").write_text("".join(graded))
     (tmp_path / "run").write_text("".join(found))
     done = embassay("rag", "score", "--qrels", "qrels", "--run", "run", "--memory", "512MiB", check_code=2)
@@ -312,9 +279,7 @@ def test_a_command_without_cells_is_stopped_where_it_holds_more(tmp_path, embass
     assert "raise --memory" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "words", [["sage", "run", "--out", ""], ["sage", "run", "--out="], ["x", "--out", " "]]
-)
+@pytest.mark.parametrize("words", [["sage", "run", "--out", ""], ["sage", "run", "--out="], ["x", "--out", " "]])
 def test_an_empty_out_is_refused(words):
     """It would be the present folder, and a run would be written among what lies there."""
     with pytest.raises(UsageError, match="--out is empty"):
@@ -352,9 +317,7 @@ def test_numbers_that_are_none_are_refused_by_name(given):
 
 def test_a_command_refuses_them_before_it_begins(embassay):
     """One line with the option's name, and nothing is made."""
-    done = embassay(
-        "pteb", "run", "-s", "jaccard", "-p", "permuted", "--until-ci", "nan", "--out", "run", check_code=2
-    )
+    done = embassay("pteb", "run", "-s", "jaccard", "-p", "permuted", "--until-ci", "nan", "--out", "run", check_code=2)
     assert "--until-ci is nan" in done.stderr
 
 
@@ -438,9 +401,7 @@ def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys)
 @pytest.mark.parametrize("kilobytes", [250_000, 1_500_000])
 def test_a_limit_of_the_shell_is_one_line(kilobytes, tmp_path):
     """A process that gets too little says so and shows no traceback of Python."""
-    command = (
-        f"ulimit -v {kilobytes}; exec {sys.executable} -m embassay sage run -s jaccard -d sample --out x"
-    )
+    command = f"ulimit -v {kilobytes}; exec {sys.executable} -m embassay sage run -s jaccard -d sample --out x"
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stderr

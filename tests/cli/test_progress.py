@@ -12,8 +12,7 @@ from embassay.runs.folder import RunCell, make_failed_cell_record
 from embassay.runs.forecast import CellForecast, RunForecast
 
 CELLS = [
-    RunCell("robustness", "notes", f"system{i}", f"key{i}", units, job=None)
-    for i, units in enumerate((0, 90, 10))
+    RunCell("robustness", "notes", f"system{i}", f"key{i}", units, job=None) for i, units in enumerate((0, 90, 10))
 ]
 
 
@@ -175,9 +174,7 @@ def test_answers_on_the_way_to_a_question_are_shown(monkeypatch, capsys):
 def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
     """Its title and total, and what is opened; what is over before, or follows at once, is not told of."""
     late = []
-    monkeypatch.setattr(
-        "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
-    )
+    monkeypatch.setattr("embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1])
     lines = ProgressLines()
     lines.on_systems_opening(["st:nosuch/model", "bm25"])
     late[-1].ring()
@@ -197,9 +194,7 @@ def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
 def test_a_plan_says_what_it_opens_meanwhile(capsys, monkeypatch):
     """After a second, and no more once the plan is there."""
     late = []
-    monkeypatch.setattr(
-        "embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1]
-    )
+    monkeypatch.setattr("embassay.cli.progress.threading.Timer", lambda *how: late.append(Late(*how)) or late[-1])
 
     def planned(_):
         late[-1].ring()
@@ -271,10 +266,7 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
     lines.announce_run_end()
     first, *heard, last = capsys.readouterr().err.splitlines()
     assert first == "60 cells, 0 done already"
-    assert [line.split("  ")[1] for line in heard if "notes" in line] == [
-        "sts notes system7",
-        "sts notes system9",
-    ]
+    assert [line.split("  ")[1] for line in heard if "notes" in line] == ["sts notes system7", "sts notes system9"]
     assert len(heard) == 3
     assert last == "60 cells in 55 s, 1 failed"
 

@@ -21,9 +21,7 @@ def test_run_on_the_sample(embassay, tmp_path):
     assert "bm25" in shown.stdout
     assert "Report: run/report.html" in shown.stdout
     rows = json.loads(embassay(*command, "--json").stdout)["results"]
-    found = {
-        (row["variant"], row["measure"]) for row in rows if row["task"] == "sts" and row["system"] == "bm25"
-    }
+    found = {(row["variant"], row["measure"]) for row in rows if row["task"] == "sts" and row["system"] == "bm25"}
     assert {("original", "spearman"), ("", "spearman"), ("", "delta"), ("", "sd")} <= found
     assert ("paraphrase:seed=1337", "spearman") in found
     assert (tmp_path / "run" / "paraphrases" / "manifest.json").exists()
@@ -62,9 +60,7 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
 )
 def test_what_is_wrong_is_said_in_a_line(embassay, arguments, told):
     """Exit code 2 (4 for data), what, and the mend; nothing is written."""
-    done = embassay(
-        "pteb", "run", "-s", "bm25", *SAMPLE, *arguments, check_code=4 if "nowhere" in arguments[1] else 2
-    )
+    done = embassay("pteb", "run", "-s", "bm25", *SAMPLE, *arguments, check_code=4 if "nowhere" in arguments[1] else 2)
     assert told in done.stderr
 
 

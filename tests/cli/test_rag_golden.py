@@ -23,11 +23,7 @@ def grades(root, tmp_path_factory):
     """What is known of the sample's questions, as qrels."""
     path = tmp_path_factory.mktemp("grades") / "sample.qrels"
     rows = (root / "src/embassay/data/sample/questions.jsonl").read_text("utf-8").splitlines()
-    lines = [
-        f"{row['id']} 0 {doc} {grade}\n"
-        for row in map(json.loads, rows)
-        for doc, grade in row["grades"].items()
-    ]
+    lines = [f"{row['id']} 0 {doc} {grade}\n" for row in map(json.loads, rows) for doc, grade in row["grades"].items()]
     path.write_text("".join(lines), encoding="utf-8")
     return path
 
@@ -63,9 +59,7 @@ def test_the_set_scores_a_run(embassay, tmp_path, finished):
     """What is exported is what `rag score` takes."""
     qrels = finished[0] / "run" / "export" / "qrels.tsv"
     rows = [line.split("\t") for line in qrels.read_text().splitlines()[1:]]
-    lines = [
-        f"{query} Q0 {doc} {place} {100 - place} mine\n" for place, (query, doc, _) in enumerate(rows, 1)
-    ]
+    lines = [f"{query} Q0 {doc} {place} {100 - place} mine\n" for place, (query, doc, _) in enumerate(rows, 1)]
     (tmp_path / "mine.run").write_text("".join(lines))
     shown = embassay("rag", "score", "--qrels", qrels, "--run", "mine.run", "-m", "N-Recall4+@10")
     assert "N-Recall4+@10" in shown.stdout
@@ -91,14 +85,8 @@ def test_dry_run_sends_nothing_and_needs_no_key(embassay, tmp_path):
     ("arguments", "told"),
     [
         (("-s", "bm25"), "makes no vectors"),
-        (
-            ("--judge", "openai:nobody-knows", "--max-cost", "1"),
-            "price of 'openai:nobody-knows' is unknown",
-        ),
-        (
-            ("--confirmations", "1", "--ranking", "grades"),
-            "has no option confirmations (source: command line)",
-        ),
+        (("--judge", "openai:nobody-knows", "--max-cost", "1"), "price of 'openai:nobody-knows' is unknown"),
+        (("--confirmations", "1", "--ranking", "grades"), "has no option confirmations (source: command line)"),
     ],
 )
 def test_mistakes_are_one_line_and_a_mend(embassay, tmp_path, grades, arguments, told):

@@ -28,8 +28,7 @@ def test_a_dry_run_lists_what_is_left_out(embassay, tmp_path):
     """Each reason with its combinations, all of them as JSON; nothing is sent to the server."""
     path = tmp_path / "sweep.yaml"
     path.write_text(
-        "datasets: sample\nencoder: ['voyage:voyage-3-large', wordllama]\ndims: [256, 2048]\nk: 20\n",
-        encoding="utf-8",
+        "datasets: sample\nencoder: ['voyage:voyage-3-large', wordllama]\ndims: [256, 2048]\nk: 20\n", encoding="utf-8"
     )
     said = json.loads(embassay("rag", "sweep", path, "--dry-run", "--json").stdout)
     assert said["left_out"] == {"wordllama/2048d/flat/k20/dense": "wordllama has 256 dimensions"}

@@ -25,7 +25,7 @@ def test_the_papers_commands_and_what_they_take(embassay, mirror):
     said = embassay("reproduce", "sage", "-s", "jaccard", "-t", "robustness", *FEW, env=mirror).stdout
     assert "embassay sage run -d sage --text-tokens 512 -s jaccard -t robustness" in said
     assert "2 of 32 sets of sage are on this machine" in said
-    assert "2 of 3 datasets of sage" in said
+    assert "2 of 3 sets of sage" in said
     assert "cells" in said
     every = embassay("reproduce", "rag").stdout
     assert "--step names" in every
@@ -67,20 +67,7 @@ def test_mistakes(embassay, words, said):
 
 @pytest.mark.slow
 def test_a_run_stands_where_the_paper_has_nothing_of_its_data(embassay, tmp_path):
-    words = (
-        "-d",
-        "sample",
-        "--transformer",
-        "recorded",
-        "-s",
-        "jaccard",
-        "-t",
-        "sts",
-        "--limit",
-        "14",
-        "--runs",
-        "1",
-    )
+    words = ("-d", "sample", "--transformer", "recorded", "-s", "jaccard", "-t", "sts", "--limit", "14", "--runs", "1")
     done = embassay("reproduce", "hteb", "--step", "texts", *words, *FEW, "--run", "--out", tmp_path / "run")
     assert "No table of HTEB can be computed" in done.stdout
     assert (tmp_path / "run" / "report.html").exists()

@@ -47,18 +47,11 @@ def _embassay(*words: object, code: int = 0) -> str:
 def corpus(tmp_path: Path) -> list[object]:
     """Words that name own passages, questions and judgements."""
     rows = [{"id": f"d{n}", "text": text} for n, text in enumerate(PASSAGES)]
-    asked = [
-        {"id": f"q{n}", "text": f"what does the {animal} eat"} for n, animal in enumerate(("fox", "owl"))
-    ]
-    judged = [
-        {"query_id": "q0", "doc_id": "d1", "relevance": 1},
-        {"query_id": "q1", "doc_id": "d14", "relevance": 1},
-    ]
+    asked = [{"id": f"q{n}", "text": f"what does the {animal} eat"} for n, animal in enumerate(("fox", "owl"))]
+    judged = [{"query_id": "q0", "doc_id": "d1", "relevance": 1}, {"query_id": "q1", "doc_id": "d14", "relevance": 1}]
     for name, lines in (("corpus", rows), ("queries", asked), ("qrels", judged)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines))
-    return [
-        word for name in ("corpus", "queries", "qrels") for word in (f"--{name}", tmp_path / f"{name}.jsonl")
-    ]
+    return [word for name in ("corpus", "queries", "qrels") for word in (f"--{name}", tmp_path / f"{name}.jsonl")]
 
 
 def test_a_model_that_stays_passes(tmp_path: Path, corpus: list[object]) -> None:
@@ -137,11 +130,7 @@ def test_a_judge_is_watched(tmp_path: Path) -> None:
         assert told["verdict"] == "changed"
         panel = told["panel"]
         assert (panel["error"], panel["noise"], panel["values"]) == (2.0, 0.0, 20)
-        assert (panel["shift"]["value"], panel["turned"]["value"], panel["first"]["value"]) == (
-            2.0,
-            1.0,
-            0.0,
-        )
+        assert (panel["shift"]["value"], panel["turned"]["value"], panel["first"]["value"]) == (2.0, 1.0, 0.0)
         # All then were 3, and all are 5 now: chance would agree as much.
         assert panel["kappa"]["value"] == 0
         # Asked again, and not taken from a cache.

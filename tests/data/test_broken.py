@@ -88,25 +88,10 @@ FAULTS = [
         "expecting ',' delimiter",
         "one complete JSON object",
     ),
+    one("JSON too deep", "x.jsonl", '{"text": ' + "[" * 100_000, "documents", "x.jsonl:1: ", "not valid JSON"),
+    one("half a surrogate pair", "x.jsonl", '{"text": "\\ud83d"}', "documents", "x.jsonl:1: ", "surrogate pair"),
     one(
-        "JSON too deep", "x.jsonl", '{"text": ' + "[" * 100_000, "documents", "x.jsonl:1: ", "not valid JSON"
-    ),
-    one(
-        "half a surrogate pair",
-        "x.jsonl",
-        '{"text": "\\ud83d"}',
-        "documents",
-        "x.jsonl:1: ",
-        "surrogate pair",
-    ),
-    one(
-        "JSON list",
-        "x.jsonl",
-        ROW + '["one"]\n',
-        "documents",
-        "x.jsonl:2: ",
-        "one JSON object per line",
-        "a JSON list",
+        "JSON list", "x.jsonl", ROW + '["one"]\n', "documents", "x.jsonl:2: ", "one JSON object per line", "a JSON list"
     ),
     one("one pretty JSON document", "x.jsonl", '{\n  "text": "one"\n}\n', "documents", "x.jsonl:1: "),
     one(
@@ -206,12 +191,7 @@ FAULTS = [
     ),
     one("infinite rating", "x.csv", RATED + "1,a,b,inf\n", "ratings", "x.csv:2: ", "a finite number"),
     one(
-        "true for a rating",
-        "x.jsonl",
-        '{"text": "a", "summary": "b", "overall": true}',
-        "ratings",
-        "'overall'",
-        "True",
+        "true for a rating", "x.jsonl", '{"text": "a", "summary": "b", "overall": true}', "ratings", "'overall'", "True"
     ),
     one("choice 2", "x.csv", CHOICES + "1,t,a,b,2\n", "comparisons", "x.csv:2: ", "0 (the first", "'2'"),
     one("choice in words", "x.csv", CHOICES + "1,t,a,b,left\n", "comparisons", "x.csv:2: ", "'left'"),
@@ -245,16 +225,8 @@ FAULTS = [
     one("no split column", "x.csv", "text,fold\na,1\n", "documents", "no column 'split'", split="test"),
     one("unknown suffix", "x.jsonn", "[]", "documents", "known suffix", ".parquet", "to .jsonl?"),
     one("JSON in one piece", "x.json", "[]", "documents", "cannot read .json files", "jq -c"),
-    one(
-        "text called Parquet",
-        "x.parquet",
-        "id,text\n1,a\n",
-        "documents",
-        " file is damaged or not a Parquet file",
-    ),
-    one(
-        "cut Parquet", "x.parquet", PARQUET[: len(PARQUET) // 2], "documents", "damaged or not a Parquet file"
-    ),
+    one("text called Parquet", "x.parquet", "id,text\n1,a\n", "documents", " file is damaged or not a Parquet file"),
+    one("cut Parquet", "x.parquet", PARQUET[: len(PARQUET) // 2], "documents", "damaged or not a Parquet file"),
     one(
         "damaged Parquet pages",
         "x.parquet",
@@ -272,9 +244,7 @@ FAULTS = [
         "a text",
         "found 1",
     ),
-    folder(
-        "no corpus", {"corpus.jsonl": None}, "f: the folder has no corpus file", "found qrels, queries.jsonl"
-    ),
+    folder("no corpus", {"corpus.jsonl": None}, "f: the folder has no corpus file", "found qrels, queries.jsonl"),
     folder("no queries", {"queries.jsonl": None}, "no queries file", "BEIR"),
     folder("no qrels", {"qrels/test.tsv": None}, "no qrels file"),
     folder("corpus without text", {"corpus.jsonl": '{"_id": "d1", "body": "x"}'}, "corpus.jsonl", "'text'"),
@@ -315,17 +285,8 @@ FAULTS = [
         "'q1' and document 'd1' have two different judgements",
         "found 2",
     ),
-    folder(
-        "grade not in the map", {}, "test.tsv:2: ", "expected 2, 0", "found '1'", "--grades", grades="2=5,0=1"
-    ),
-    folder(
-        "qrels of another split",
-        {},
-        "no qrels for the split 'tests'",
-        "found test",
-        "--split test",
-        split="tests",
-    ),
+    folder("grade not in the map", {}, "test.tsv:2: ", "expected 2, 0", "found '1'", "--grades", grades="2=5,0=1"),
+    folder("qrels of another split", {}, "no qrels for the split 'tests'", "found test", "--split test", split="tests"),
     folder(
         "several splits",
         {"qrels/dev.tsv": "", "qrels/train.tsv": "", "qrels/test.tsv": None},
@@ -349,12 +310,7 @@ FAULTS = [
     ),
     described("YAML syntax", "name: x\ntables: [\n", "x.yaml:3: ", "not valid YAML"),
     *(
-        described(
-            f"YAML {kind} that is none",
-            f"name: x\nversion: {value}\n",
-            "x.yaml:2: ",
-            f"is not a valid {kind}",
-        )
+        described(f"YAML {kind} that is none", f"name: x\nversion: {value}\n", "x.yaml:2: ", f"is not a valid {kind}")
         for kind, value in (
             ("int", "0x_"),
             ("int", "!!int x"),
@@ -369,23 +325,12 @@ FAULTS = [
     described("YAML key twice", "name: x\nname: y\n", "x.yaml:2: ", "'name' appears twice"),
     described("YAML list", "- a\n", "not a mapping", "found ['a']"),
     described(
-        "YAML unknown field",
-        TABLE + "    mapp: {text: body}\n",
-        "unknown field tables[0].mapp",
-        "Did you mean map?",
+        "YAML unknown field", TABLE + "    mapp: {text: body}\n", "unknown field tables[0].mapp", "Did you mean map?"
     ),
     described(
-        "YAML missing field",
-        "name: x\ntables:\n  - shapes: [documents]\n",
-        "the field tables[0].file is missing",
+        "YAML missing field", "name: x\ntables:\n  - shapes: [documents]\n", "the field tables[0].file is missing"
     ),
-    described(
-        "YAML wrong type",
-        TABLE.replace("name: x", "name: 5"),
-        "the field name",
-        "expected a string",
-        "found 5",
-    ),
+    described("YAML wrong type", TABLE.replace("name: x", "name: 5"), "the field name", "expected a string", "found 5"),
     described(
         "YAML unknown shape",
         TABLE.replace("documents", "document"),
@@ -404,12 +349,8 @@ FAULTS = [
     described("YAML axes misplaced", TABLE + "    axes: {a: b}\n", "axes requires ratings in shapes"),
     described("YAML gains misplaced", TABLE + "    gains: {1: 2}\n", "gains requires shapes: [qrels]"),
     described("YAML column missing", TABLE + "    map: {text: body}\n", "rows.jsonl", "no column 'body'"),
-    described(
-        "YAML file missing", TABLE.replace("rows", "row"), "row.jsonl", "cannot be read", "No such file"
-    ),
-    described(
-        "YAML where matches nothing", TABLE + "    where: {id: [b, c]}\n", "expected id=b|c", "found id=a"
-    ),
+    described("YAML file missing", TABLE.replace("rows", "row"), "row.jsonl", "cannot be read", "No such file"),
+    described("YAML where matches nothing", TABLE + "    where: {id: [b, c]}\n", "expected id=b|c", "found id=a"),
     described(
         "YAML join key twice",
         TABLE + "    map: {text: t}\n    join: {file: o.jsonl, on: id, columns: [t]}\n",
@@ -441,9 +382,7 @@ def test_fault_is_told(fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyP
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(DataError) as caught:
-        open_dataset(fault.spec, mapping=fault.mapping, split=fault.split, grades=fault.grades).load(
-            fault.shape
-        )
+        open_dataset(fault.spec, mapping=fault.mapping, split=fault.split, grades=fault.grades).load(fault.shape)
     message = str(caught.value)
     assert [part for part in fault.says if part not in message] == [], message
     assert "\n" not in message
@@ -456,11 +395,7 @@ def _rows(*rows: dict[str, object]) -> str:
 
 def _documents() -> str:
     return _rows(
-        {"id": 1, "text": "a"},
-        {"id": 2, "text": " "},
-        {"id": 3, "text": None},
-        {"id": 4},
-        {"id": 5, "text": "a"},
+        {"id": 1, "text": "a"}, {"id": 2, "text": " "}, {"id": 3, "text": None}, {"id": 4}, {"id": 5, "text": "a"}
     )
 
 
@@ -496,16 +431,10 @@ def _choices() -> str:
 
 def _retrieval() -> dict[str, str]:
     return {
-        "corpus.jsonl": _rows(
-            {"_id": "d1", "text": "one"}, {"_id": "d2", "text": ""}, {"_id": "d3", "text": "one"}
-        ),
-        "queries.jsonl": _rows(
-            *({"_id": f"q{n}", "text": "?"} for n in range(1, 5)), {"_id": "q5", "text": ""}
-        ),
+        "corpus.jsonl": _rows({"_id": "d1", "text": "one"}, {"_id": "d2", "text": ""}, {"_id": "d3", "text": "one"}),
+        "queries.jsonl": _rows(*({"_id": f"q{n}", "text": "?"} for n in range(1, 5)), {"_id": "q5", "text": ""}),
         "qrels/test.tsv": "query-id\tcorpus-id\tscore\n"
-        + "".join(
-            f"{row}\n" for row in ("q1\td1\t1", "q1\tx\t1", "q1\td3\t-1", "q2\tx\t1", "q3\td1\t0", "z\td1\t1")
-        ),
+        + "".join(f"{row}\n" for row in ("q1\td1\t1", "q1\tx\t1", "q1\td3\t-1", "q2\tx\t1", "q3\td1\t0", "z\td1\t1")),
     }
 
 
@@ -578,13 +507,7 @@ ODDITIES: list[tuple[str, dict[str, str], str, int, Counts, tuple[str, ...]]] = 
 
 @pytest.mark.parametrize(("spec", "files", "shape", "size", "skipped", "warnings"), ODDITIES)
 def test_oddity_is_counted(
-    spec: str,
-    files: dict[str, str],
-    shape: str,
-    size: int,
-    skipped: Counts,
-    warnings: tuple[str, ...],
-    tmp_path: Path,
+    spec: str, files: dict[str, str], shape: str, size: int, skipped: Counts, warnings: tuple[str, ...], tmp_path: Path
 ) -> None:
     """What can be left out or kept with a warning is, and is counted with its ids."""
     for name, content in files.items():
@@ -609,9 +532,7 @@ def test_very_long_document(tmp_path: Path) -> None:
 
 def test_newlines_and_byte_order_mark(tmp_path: Path) -> None:
     """Mixed line ends and a UTF-8 byte order mark are read as if they were not there."""
-    (tmp_path / "x.jsonl").write_bytes(
-        b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "b"}\n{"text": "c"}\r{"text": "d"}'
-    )
+    (tmp_path / "x.jsonl").write_bytes(b'\xef\xbb\xbf{"text": "a"}\r\n{"text": "b"}\n{"text": "c"}\r{"text": "d"}')
     (tmp_path / "x.csv").write_bytes(b'\xef\xbb\xbftext,n\r\na,1\nb,2\rc,3\r\n"d",4')
     for name in ("x.jsonl", "x.csv"):
         assert open_dataset(str(tmp_path / name)).load("documents").data.texts == ("a", "b", "c", "d")

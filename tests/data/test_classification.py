@@ -86,9 +86,7 @@ def test_a_label_is_one_however_it_is_written(tmp_path: Path, train, test, label
     assert set(texts.data.labels) == labels
 
 
-@pytest.mark.parametrize(
-    "labels", [["007", "7"], ["1.10", "1.1"], ["true", "1", "2"], ["a", "A"], ["0.5", "5"]]
-)
+@pytest.mark.parametrize("labels", [["007", "7"], ["1.10", "1.1"], ["true", "1", "2"], ["a", "A"], ["0.5", "5"]])
 def test_labels_that_are_not_one_stay_apart(tmp_path: Path, labels) -> None:
     """Codes, versions, truth values among other numbers, and letters in another case."""
     rows = [{"text": f"text {n}", "label": labels[n % len(labels)]} for n in range(12)]

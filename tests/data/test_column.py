@@ -49,9 +49,7 @@ def test_equals_the_list(texts: list[str], start: int, stop: int, step: int | No
         assert found != [*texts, "more"]
         assert (found == [*texts[1:], "other"]) == (texts == ["other"])
         assert list(reversed(found)) == texts[::-1]
-        assert found[start:stop].size == sum(
-            len(t.encode("utf-8", "surrogatepass")) for t in texts[start:stop]
-        )
+        assert found[start:stop].size == sum(len(t.encode("utf-8", "surrogatepass")) for t in texts[start:stop])
 
 
 @given(st.lists(ANY, min_size=1, max_size=10), st.data())

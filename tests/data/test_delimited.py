@@ -108,9 +108,7 @@ def test_a_description_says_how_its_tables_are_read(tmp_path: Path) -> None:
         ("a.txt", "text\nx y, z\n", ("text",)),
     ],
 )
-def test_text_files_are_what_their_lines_are(
-    name: str, text: str, columns: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_text_files_are_what_their_lines_are(name: str, text: str, columns: tuple[str, ...], tmp_path: Path) -> None:
     """JSON, fields between marks, or a text per line."""
     source = open_table_file(written(tmp_path, name, text))
     assert source.columns() == columns
@@ -125,9 +123,7 @@ def test_a_reading_that_means_nothing(tmp_path: Path) -> None:
             open_dataset(str(path), mapping=mapping)
 
 
-CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from(
-    "\"'\t\n\r,;| "
-)
+CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from("\"'\t\n\r,;| ")
 SUFFIXES = {"tab": ".tsv", "comma": ".csv", "semicolon": ".csv", "bar": ".txt"}
 HOSTILE = st.text(CHARACTERS, max_size=12)
 

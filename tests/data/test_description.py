@@ -34,9 +34,7 @@ HEAD = "name: own\nlang: en\nroot: ${OWN_DATA}/data\ntables:\n"
 DOCUMENTS = "  - {file: documents.jsonl, shapes: [documents], map: {id: doc, text: body}}\n"
 JOIN = "    join: {file: documents.jsonl, on: doc, columns: [body]}\n    map: {text: body, summary: short}\n"
 RATED = "  - file: summaries.jsonl\n    shapes: [ratings]\n    axes: {fluency: fluency}\n" + JOIN
-RANKED = (
-    "  - file: summaries.jsonl\n    shapes: [comparisons]\n    pairs: {group: [doc], rank: rank}\n" + JOIN
-)
+RANKED = "  - file: summaries.jsonl\n    shapes: [comparisons]\n    pairs: {group: [doc], rank: rank}\n" + JOIN
 
 
 def write(data: Path, text: str) -> str:
@@ -74,11 +72,7 @@ def test_pairs_from_ranks(data: Path) -> None:
 
 def test_first_position_is_not_favoured(tmp_path: Path) -> None:
     """Over many pairs the preferred summary comes first about half of the time."""
-    rows = [
-        {"id": f"{n}-{r}", "g": n, "text": "t", "summary": f"{n}{r}", "r": r}
-        for n in range(400)
-        for r in (1, 2)
-    ]
+    rows = [{"id": f"{n}-{r}", "g": n, "text": "t", "summary": f"{n}{r}", "r": r} for n in range(400) for r in (1, 2)]
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     table = "  - {file: rows.jsonl, shapes: [comparisons], pairs: {group: [g], rank: r}}\n"
     choice = open_dataset(write(tmp_path, "name: x\ntables:\n" + table)).load("comparisons").data.choice
@@ -95,10 +89,7 @@ def test_where_and_split(data: Path) -> None:
 
 def test_gains(data: Path) -> None:
     """Values of qrels become gains; a value without one is dropped and counted."""
-    files = {
-        "q.csv": "id,text\n1,which\n",
-        "j.csv": "query_id,doc_id,code\n1,0,1\n1,1,4\n1,2,-1\n1,3,9\n",
-    }
+    files = {"q.csv": "id,text\n1,which\n", "j.csv": "query_id,doc_id,code\n1,0,1\n1,1,4\n1,2,-1\n1,3,9\n"}
     for name, text in files.items():
         (data / "elsewhere" / "data" / name).write_text(text)
     tables = (

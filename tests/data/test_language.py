@@ -62,13 +62,7 @@ def test_codes_are_those_of_the_identifier():
     """Of its languages, by their shortest and their longest code, and of standard forms of wider ones."""
     labels = set(language._load_language_identifier().labels) - {"zxx"}
     assert [label for label in labels if language._parse_language_codes_of_label(label) != {label}] == []
-    for stated, known in (
-        ("deu_Latn", "de"),
-        ("nob", "no"),
-        ("arb_Arab", "ar"),
-        ("cmn", "zh"),
-        ("npi", "ne"),
-    ):
+    for stated, known in (("deu_Latn", "de"), ("nob", "no"), ("arb_Arab", "ar"), ("cmn", "zh"), ("npi", "ne")):
         assert language._parse_language_codes_of_label(stated) == {known}
     assert language._parse_language_codes_of_label("eng-bul") == {"en", "bg"}
     assert (
@@ -131,8 +125,7 @@ def test_false_rejections_among_small_languages(name, lang):
 
 @pytest.mark.shared
 @pytest.mark.parametrize(
-    ("text", "wording", "least"),
-    [("en", "es", 0.85), ("es", "en", 0.85), ("en", "zh", 0.98), ("zh", "en", 0.98)],
+    ("text", "wording", "least"), [("en", "es", 0.85), ("es", "en", 0.85), ("en", "zh", 0.98), ("zh", "en", 0.98)]
 )
 def test_translated_pairs_are_caught(text, wording, least):
     """STS-B in two languages, its short sentences included."""

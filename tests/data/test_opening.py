@@ -89,9 +89,7 @@ def test_fingerprint_follows_bytes_and_settings(table: Path, tmp_path: Path) -> 
     dataset = open_dataset(str(table))
     other = tmp_path / "other.csv"
     shutil.copy(table, other)
-    assert (
-        open_dataset(str(other)).fingerprint == dataset.fingerprint == dataset.load("documents").fingerprint
-    )
+    assert open_dataset(str(other)).fingerprint == dataset.fingerprint == dataset.load("documents").fingerprint
     changed = tmp_path / "changed.csv"
     changed.write_text(TABLE.replace("s3", "s4"))
     prints = {
@@ -116,10 +114,7 @@ def test_fingerprint_is_stable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "says"),
     [
-        (
-            "sampel",
-            ["The catalogue has no dataset called 'sampel'", "no file or folder", "Did you mean sample"],
-        ),
+        ("sampel", ["The catalogue has no dataset called 'sampel'", "no file or folder", "Did you mean sample"]),
         ("folder/own.csv", ["'folder/own.csv'", ".parquet"]),
         ("v1.own.cvs", ["Did you mean v1.own.csv"]),
         ("sample:x", ["takes nothing after"]),
@@ -236,9 +231,7 @@ def test_choice_is_small_integers(tmp_path: Path) -> None:
 def test_comparisons_under_names_of_others(tmp_path: Path, heads: str) -> None:
     """Both summaries by number or letter, and choices by word: nothing has to be mapped."""
     path = tmp_path / "comparisons.csv"
-    path.write_text(
-        f"{heads}\nA fox ran.,Fox,Dog,A\nA dog sat.,Fox,Dog,second\nA cat.,Fox,Dog,tie\n", encoding="utf-8"
-    )
+    path.write_text(f"{heads}\nA fox ran.,Fox,Dog,A\nA dog sat.,Fox,Dog,second\nA cat.,Fox,Dog,tie\n", encoding="utf-8")
     loaded = open_dataset(str(path)).load("comparisons")
     assert loaded.data.choice.tolist() == [0, 1]
     assert loaded.data.first == ("Fox", "Fox")

@@ -74,9 +74,7 @@ def test_what_is_left_out(tmp_path: Path) -> None:
 def test_limit_counts_queries(tmp_path: Path) -> None:
     """Candidates of a drawn query stay together, whatever the order of the file."""
     rows = [
-        {"query": f"q{n}", "text": f"{text}{n}", "label": gain}
-        for n in range(9)
-        for text, gain in (("a", 1), ("b", 0))
+        {"query": f"q{n}", "text": f"{text}{n}", "label": gain} for n in range(9) for text, gain in (("a", 1), ("b", 0))
     ]
     one = open_dataset(_write(tmp_path / "f.jsonl", *rows)).load("reranking", limit=3, seed=1).data
     other = open_dataset(_write(tmp_path / "g.jsonl", *rows[::-1])).load("reranking", limit=3, seed=1).data

@@ -137,21 +137,11 @@ def test_every_text_of_pteb_has_three_paraphrases(sample: Dataset) -> None:
     assert all(text not in wordings for text, wordings in others.items())
     sides = sample.load("classification").data
     pairs, summaries = sample.load("pairs").data, sample.load("summaries").data
-    texts = {
-        *pairs.first,
-        *pairs.second,
-        *sides.train.texts,
-        *sides.test.texts,
-        *sample.load("labelled").data.texts,
-    }
+    texts = {*pairs.first, *pairs.second, *sides.train.texts, *sides.test.texts, *sample.load("labelled").data.texts}
     texts.update(sample.load("retrieval").data.queries.texts)
-    texts.update(
-        text for column in (summaries.references, summaries.summaries) for row in column for text in row
-    )
+    texts.update(text for column in (summaries.references, summaries.summaries) for row in column for text in row)
     reranking = sample.load("reranking").data
-    texts.update(
-        text for column in (reranking.queries, reranking.candidates) for row in column for text in row
-    )
+    texts.update(text for column in (reranking.queries, reranking.candidates) for row in column for text in row)
     assert texts <= set(others)
 
 

@@ -17,9 +17,7 @@ IDS = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=30, unique=
 
 
 @given(IDS, st.integers(1, 35), st.integers(0, 5), st.randoms())
-def test_draw_does_not_depend_on_order(
-    ids: list[str], limit: int, seed: int, shuffler: random.Random
-) -> None:
+def test_draw_does_not_depend_on_order(ids: list[str], limit: int, seed: int, shuffler: random.Random) -> None:
     """A shuffled list draws the same ids; positions come back ascending."""
     drawn = draw(ids, limit, seed)
     shuffled = shuffler.sample(ids, len(ids))

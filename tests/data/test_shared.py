@@ -74,9 +74,7 @@ def test_cranfield_gains() -> None:
     assert loaded.warnings == ("empty documents in the corpus: 2 (471, 995)",)
     assert len(loaded.data.corpus) == 1400
     assert loaded.data.qrels["1"]["184"] == 3.0
-    named = open_dataset(
-        str(DATA / "retrieval" / "cranfield"), mapping={"relevance": "code"}, grades="cranfield"
-    )
+    named = open_dataset(str(DATA / "retrieval" / "cranfield"), mapping={"relevance": "code"}, grades="cranfield")
     assert named.load("retrieval").data.qrels == loaded.data.qrels
 
 

@@ -110,9 +110,7 @@ def test_numbers_name_ids_and_labels(kind: type, tmp_path: Path) -> None:
 
 def test_parquet_reads_only_the_columns_it_needs(tmp_path: Path) -> None:
     """A column no shape asks for may hold anything, and a name with brackets is a name."""
-    frame = pl.DataFrame(
-        {"text": ["a", None], "label": pl.Series(["x", "y"], dtype=pl.Categorical), "v": [[1], [2]]}
-    )
+    frame = pl.DataFrame({"text": ["a", None], "label": pl.Series(["x", "y"], dtype=pl.Categorical), "v": [[1], [2]]})
     frame.write_parquet(tmp_path / "x[1].parquet")
     loaded = open_dataset(str(tmp_path / "x[1].parquet")).load("documents")
     assert loaded.data.texts == ("a",)
@@ -143,14 +141,9 @@ def test_columns_that_appear_late(tmp_path: Path) -> None:
     ids=["list", "laid out", "one laid out", "numbers", "blank", "newlines"],
 )
 @pytest.mark.parametrize("collecting", [False, True])
-def test_what_is_no_json_lines_is_told_by_what_it_is(
-    tmp_path: Path, content: str, says: str, collecting: bool
-) -> None:
+def test_what_is_no_json_lines_is_told_by_what_it_is(tmp_path: Path, content: str, says: str, collecting: bool) -> None:
     """A JSON list, bare numbers and newlines without end each have a message of their own, in `data check` too."""
     path = tmp_path / "texts.jsonl"
     path.write_text(content)
-    with (
-        pytest.raises(DataError, match=says),
-        collecting_faults(lambda _: None) if collecting else nullcontext(),
-    ):
+    with pytest.raises(DataError, match=says), collecting_faults(lambda _: None) if collecting else nullcontext():
         JsonLinesTable(path).columns()

@@ -156,9 +156,7 @@ def test_a_row_of_lists_is_a_set(table: Table) -> None:
 def test_lists_of_different_length(table: Table) -> None:
     """They cannot be matched."""
     path = table({"text": ["a", "b"], "label": [1]})
-    with pytest.raises(
-        DataError, match=r"own.jsonl:1: the lists in text, label differ in length \(expected 2"
-    ):
+    with pytest.raises(DataError, match=r"own.jsonl:1: the lists in text, label differ in length \(expected 2"):
         open_dataset(path).load("labelled")
     path = table({"text": ["a", "b"], "label": [1, 2]}, {"text": "c", "label": 1})
     with pytest.raises(DataError, match=r"own.jsonl:2: .*expected a list, as in the first row; found 'c'"):

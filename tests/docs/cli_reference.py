@@ -82,8 +82,7 @@ def reference() -> str:
         for option in command.options:
             holders.setdefault(_sense(option), []).append((command.path, option))
     homes = {
-        sense: (SHARED if len(held) >= MANY else held[0][0], held[0][1].default)
-        for sense, held in holders.items()
+        sense: (SHARED if len(held) >= MANY else held[0][0], held[0][1].default) for sense, held in holders.items()
     }
     shared = [_item(held[0][1]) for sense, held in holders.items() if homes[sense][0] == SHARED]
     sets = [f"- *{name}*: {', '.join(f'`{one}`' for one in of.split())}" for name, of in SETS.items()]

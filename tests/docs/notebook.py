@@ -51,9 +51,7 @@ def written(page: Path = PAGE) -> str:
     """The notebook with what its cells show now."""
     notebook = json.loads(page.read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
-        for cell, outputs in zip(
-            notebook["cells"], carried_out(notebook["cells"], Path(folder)), strict=True
-        ):
+        for cell, outputs in zip(notebook["cells"], carried_out(notebook["cells"], Path(folder)), strict=True):
             if cell["cell_type"] == "code":
                 cell["outputs"] = outputs
     return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

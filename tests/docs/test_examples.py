@@ -51,9 +51,7 @@ def _own_registries(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, warm: Any) -> None:
     """Every marked example of the page works, in order, in an empty folder, and prints what the page says."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(
-        "PATH", os.pathsep.join((warm.path, str(Path(sys.executable).parent), os.environ["PATH"]))
-    )
+    monkeypatch.setenv("PATH", os.pathsep.join((warm.path, str(Path(sys.executable).parent), os.environ["PATH"])))
     namespace: dict[str, Any] = {"__name__": "example"}
     printed = ""
     for example in examples(page):
@@ -78,12 +76,7 @@ def _python(example: Example, page: Path, namespace: dict[str, Any]) -> str:
 
 def _shell(example: Example, where: str) -> str:
     assert example.kind == "sh", f"{where}: only python and sh can be run"
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", example.code],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", example.code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{where}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout
 

@@ -64,16 +64,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (source / "tickets.csv").write_text(TICKETS, encoding="utf-8")
     (toml,) = _blocks("toml")
     (source.parent / "pyproject.toml").write_text(toml, encoding="utf-8")
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-index",
-    ]
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
     installed = home / "installed"
     subprocess.run(
         [*command, "--target", str(installed), str(source.parent)], check=True, capture_output=True, text=True
@@ -94,9 +85,7 @@ def embassay(warm: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
     return run
 
 
-POINTS = re.compile(
-    r'^```toml\n(\[project.entry-points."embassay.protocols"\]\n.*?)^```$', re.MULTILINE | re.DOTALL
-)
+POINTS = re.compile(r'^```toml\n(\[project.entry-points."embassay.protocols"\]\n.*?)^```$', re.MULTILINE | re.DOTALL)
 
 
 def test_a_protocol_takes_under_120_lines() -> None:
@@ -179,10 +168,7 @@ def _with_tables(shout: Any, then: Callable[[], Any]) -> Any:
         (lambda: {}["nothing"], "KeyError: 'nothing'"),
         (lambda: ColumnTable("shout_missed", "Again", (), ()), "two tables called shout_missed"),
         (lambda: ColumnTable("../outside", "Away", (), ()), "not a table name"),
-        (
-            lambda: ColumnTable("short", "Short", (Column("a"), Column("b")), ((1.0,),)),
-            "row 1 of the table short",
-        ),
+        (lambda: ColumnTable("short", "Short", (Column("a"), Column("b")), ((1.0,),)), "row 1 of the table short"),
     ],
 )
 def test_a_table_that_fails_costs_no_run(shout: Any, tmp_path: Path, then: Any, said: str) -> None:
@@ -224,8 +210,7 @@ def test_a_page_of_anything_but_blocks_is_named(shout: Any, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("option", "said"),
-    [("mark=2", "not an option"), ("marks=two", "marks is 'two'"), ("marks", "not an option")],
+    ("option", "said"), [("mark=2", "not an option"), ("marks=two", "marks is 'two'"), ("marks", "not an option")]
 )
 def test_an_option_that_is_none(option: str, said: str) -> None:
     """One line says what there is."""
@@ -263,9 +248,9 @@ def test_a_run_with_the_new_system_on_the_new_dataset(target: Path, embassay: An
     arguments = ("-s", "letters", "-d", "tickets", "-t", "clustering", "--tokenizer", "words", "--out", "run")
     done = embassay(target, "sage", "run", *arguments)
     assert done.returncode == 0, done.stderr
-    assert '"system": "letters"' in (target.parent / "run" / "results.jsonl").read_text(
-        encoding="utf-8"
-    ).replace('":"', '": "')
+    assert '"system": "letters"' in (target.parent / "run" / "results.jsonl").read_text(encoding="utf-8").replace(
+        '":"', '": "'
+    )
     checked = embassay(target, "data", "check", "tickets", "--no-near")
     assert "sage clustering" in checked.stdout, checked.stderr
 
@@ -273,31 +258,14 @@ def test_a_run_with_the_new_system_on_the_new_dataset(target: Path, embassay: An
 @pytest.mark.slow
 def test_a_run_of_the_new_task(target: Path, embassay: Any) -> None:
     """A task of a package runs when it is named, beside one of the paper's, and only then."""
-    common = (
-        "-s",
-        "jaccard",
-        "-d",
-        "sample",
-        "--limit",
-        "12",
-        "--tokenizer",
-        "words",
-        "-p",
-        "recorded",
-        "--runs",
-        "1",
-    )
+    common = ("-s", "jaccard", "-d", "sample", "--limit", "12", "--tokenizer", "words", "-p", "recorded", "--runs", "1")
     for out, asked in (("both", ("-t", "sts_one_side", "-t", "sts")), ("paper", ("-t", "sts"))):
         done = embassay(target, "pteb", "run", *common, *asked, "--out", out)
         assert done.returncode == 0, done.stderr
     headlines = {}
     for out in ("both", "paper"):
-        rows = map(
-            json.loads, (target.parent / out / "results.jsonl").read_text(encoding="utf-8").splitlines()
-        )
-        found = [
-            row for row in rows if (row["measure"], row["dataset"], row["system"]) == ("delta", "", "jaccard")
-        ]
+        rows = map(json.loads, (target.parent / out / "results.jsonl").read_text(encoding="utf-8").splitlines())
+        found = [row for row in rows if (row["measure"], row["dataset"], row["system"]) == ("delta", "", "jaccard")]
         headlines[out] = {row["task"]: row["value"] for row in found}
     assert set(headlines["both"]) == {"sts", "sts_one_side", "overall"}
     assert set(headlines["paper"]) == {"sts", "overall"}
@@ -367,9 +335,7 @@ def test_a_broken_package_is_named_in_one_line(
     system, dataset = ("letterz", "sample") if "taken" in told else ("odd", "sample")
     if "datasets" in points:
         system, dataset = "jaccard", "odd"
-    done = embassay(
-        folder, "sage", "run", "-s", system, "-d", dataset, "--tokenizer", "words", "--out", "run"
-    )
+    done = embassay(folder, "sage", "run", "-s", system, "-d", dataset, "--tokenizer", "words", "--out", "run")
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     assert told in done.stderr
     assert "broken-package" in done.stderr

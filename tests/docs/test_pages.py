@@ -29,9 +29,7 @@ def _page(name: str) -> str:
 
 
 def _cli_reference() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "cli_reference", Path(__file__).with_name("cli_reference.py")
-    )
+    spec = importlib.util.spec_from_file_location("cli_reference", Path(__file__).with_name("cli_reference.py"))
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -47,9 +45,7 @@ def test_the_cli_reference_is_that_of_the_app() -> None:
     """docs/cli.md holds every command with every option, default and help text, as they are now."""
     module = _cli_reference()
     written = _page("cli").partition(module.START)[2]
-    assert written.strip() == module.reference().strip(), (
-        "renew it: python tests/docs/cli_reference.py --write"
-    )
+    assert written.strip() == module.reference().strip(), "renew it: python tests/docs/cli_reference.py --write"
 
 
 def test_every_command_and_option_is_in_the_page() -> None:
@@ -166,11 +162,7 @@ def test_an_extension_takes_under_ten_lines() -> None:
     page = _page("extending")
     for title in ("A system", "A dataset", "A perturbation", "A measure", "A task"):
         code = page.partition(f"## {title}\n")[2].partition("```python\n")[2].partition("```")[0]
-        lines = [
-            line
-            for line in code.splitlines()
-            if line.strip() and "import" not in line and "print" not in line
-        ]
+        lines = [line for line in code.splitlines() if line.strip() and "import" not in line and "print" not in line]
         assert 0 < len(lines) < 10, title
 
 
@@ -188,9 +180,7 @@ def test_the_site_needs_no_network() -> None:
     assert re.search(r"^  font: false", settings, re.MULTILINE)
     assert "http" not in settings
     for page in DOCS.rglob("*.md"):
-        assert not re.search(r"<(?:script|link|img)\b|!\[[^]]*\]\(http", page.read_text(encoding="utf-8")), (
-            page.name
-        )
+        assert not re.search(r"<(?:script|link|img)\b|!\[[^]]*\]\(http", page.read_text(encoding="utf-8")), page.name
 
 
 def test_the_version_stands_in_one_place() -> None:
@@ -199,9 +189,7 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["project"]["dynamic"] == ["readme", "version"]
     assert project["tool"]["hatch"]["version"] == {"path": "src/embassay/__init__.py"}
     for name in ("README.md", "CITATION.cff"):
-        assert not re.search(r"(?<!cff-)version.{0,5}\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")), (
-            name
-        )
+        assert not re.search(r"(?<!cff-)version.{0,5}\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")), name
 
 
 def test_the_changelog_begins_with_this_version() -> None:

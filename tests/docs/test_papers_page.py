@@ -44,9 +44,7 @@ def test_every_command_is_one_of_the_reference(pages: Any) -> None:
         # What is an argument stands behind the command, such as a paper.
         names = [" ".join(words[:end]) for end in range(first, 0, -1)]
         assert any(f"### `embassay {name}`\n" in reference for name in names), item
-        assert all(f"`{word}" in reference or f", {word}" in reference for word in words if word[0] == "-"), (
-            item
-        )
+        assert all(f"`{word}" in reference or f", {word}" in reference for word in words if word[0] == "-"), item
 
 
 @pytest.mark.slow
@@ -67,9 +65,7 @@ def workspace(warm: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[W
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "item", ITEMS, ids=[f"{item['paper']}-{item['place']}-{item['command']}" for item in ITEMS]
-)
+@pytest.mark.parametrize("item", ITEMS, ids=[f"{item['paper']}-{item['place']}-{item['command']}" for item in ITEMS])
 def test_each_command_makes_what_the_table_says(item: dict[str, str], workspace: Workspace) -> None:
     """On the sample, with options that keep it short; what it gives is there and holds something."""
     if item["reason"]:

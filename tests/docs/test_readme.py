@@ -50,9 +50,7 @@ def test_its_commands_run(tmp_path: Path, warm: Any) -> None:
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(note) + "\n" for note in notes))
     path = os.pathsep.join((warm.path, str(Path(sys.executable).parent), os.environ["PATH"]))
     # The vocabulary of the default tokenizer is a download.
-    words = (
-        'embassay() { local more; [ $1 = sage ] && more="--tokenizer words"; command embassay "$@" $more; }\n'
-    )
+    words = 'embassay() { local more; [ $1 = sage ] && more="--tokenizer words"; command embassay "$@" $more; }\n'
     own = next(block for block in _blocks("sh") if "notes.jsonl" in block).split("\n", 1)[1]
     (python,) = _blocks("python")
     (steps,) = map(yaml.safe_load, _blocks("yaml"))

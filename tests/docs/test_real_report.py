@@ -16,10 +16,7 @@ SCRIPT = ROOT / "benchmarks" / "real_report.py"
 def _commands(*more: str) -> dict[str, list[str]]:
     """Every step's command, by its name."""
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--data", "data", "--list", *more],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, str(SCRIPT), "--data", "data", "--list", *more], capture_output=True, text=True, check=True
     )
     blocks = [block.splitlines() for block in done.stdout.strip().split("\n\n")]
     return {block[0].removeprefix("# "): shlex.split(block[1]) for block in blocks}
@@ -34,9 +31,7 @@ def test_every_file_that_a_step_reads_is_there(more: tuple[str, ...]) -> None:
         one.name or one.callback.__name__ for one in app.registered_commands if one.callback
     }
     found = _commands(*more)
-    assert {"sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "scripted", "report"} <= set(
-        found
-    )
+    assert {"sage", "pteb", "scifact", "cranfield", "sweep", "names", "noise", "scripted", "report"} <= set(found)
     assert ("people" in found) == ("--hume-results" in more)
     for words in found.values():
         assert words[0] == "python" or words[1] in groups

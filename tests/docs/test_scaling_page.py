@@ -92,9 +92,7 @@ def test_systems_in_one_run_start_and_read_once(model: Any, costs: Any) -> None:
     reference = model.references(costs, one).seconds
     assert both.parts["reference"] == pytest.approx(reference)
     assert both.alone == pytest.approx(each[0].alone)
-    assert both.seconds == pytest.approx(
-        sum(one.seconds - one.alone for one in each) - reference + each[0].alone
-    )
+    assert both.seconds == pytest.approx(sum(one.seconds - one.alone for one in each) - reference + each[0].alone)
     assert max(one.memory for one in each) <= both.memory < sum(one.memory for one in each)
     assert both.disk == pytest.approx(sum(one.disk for one in each) - model.disk(costs, one))
 
@@ -109,9 +107,7 @@ def test_a_corpus_beyond_the_limit_stays_on_disk(model: Any, costs: Any) -> None
     assert model.is_held(one)
     assert not model.is_held(more)
     held = costs.bytes["held"].of(largest, 100)
-    assert model.memory(costs, one, model.MINILM) - model.memory(costs, more, model.MINILM) == pytest.approx(
-        held
-    )
+    assert model.memory(costs, one, model.MINILM) - model.memory(costs, more, model.MINILM) == pytest.approx(held)
     assert model.disk(costs, more) > model.disk(costs, one)
 
 
@@ -127,12 +123,7 @@ def test_more_queries_have_more_postings(model: Any, costs: Any, few: int, more:
         assert model.postings(costs, replace(one, queries=asked)) == pytest.approx(measured)
 
 
-@given(
-    nodes=st.integers(1, 60),
-    more=st.integers(1, 60),
-    documents=st.integers(1, 10**7),
-    cores=st.integers(1, 64),
-)
+@given(nodes=st.integers(1, 60), more=st.integers(1, 60), documents=st.integers(1, 10**7), cores=st.integers(1, 64))
 def test_a_larger_cluster_is_never_slower_nor_better_than_its_cores(
     model: Any, costs: Any, nodes: int, more: int, documents: int, cores: int
 ) -> None:

@@ -17,16 +17,7 @@ ROOT = Path(__file__).parents[2]
 def test_search_works_on_pages_opened_from_a_folder(browser: Any, tmp_path: Path) -> None:
     """A word gives pages that have it; the judge is not asked of any address, and nothing goes wrong on the way."""
     pytest.importorskip("material")
-    command = [
-        sys.executable,
-        "-m",
-        "mkdocs",
-        "build",
-        "--strict",
-        "--quiet",
-        "--site-dir",
-        str(tmp_path / "site"),
-    ]
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     env = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     subprocess.run(command, cwd=ROOT, env=env, check=True, capture_output=True, timeout=300)
     page = browser.new_page()

@@ -43,9 +43,7 @@ def test_pages_are_in_plain_english(page: Path) -> None:
 def _replaced() -> list[str]:
     """The words of the glossary that are not used: the first column of its second table, with commas between them."""
     glossary = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    rows = (
-        glossary.partition("| Word not used | Word used |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
-    )
+    rows = glossary.partition("| Word not used | Word used |\n|---|---|\n")[2].partition("\n\n")[0].splitlines()
     return [word.strip() for row in rows for word in row.split("|")[1].split(",")]
 
 

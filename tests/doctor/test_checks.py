@@ -30,9 +30,7 @@ def test_a_cache_that_cannot_be_written_is_broken(tmp_path: Path) -> None:
     assert _by_name(tmp_path / "cache")["cache"].state == "broken"
 
 
-def test_a_vocabulary_that_is_not_here_is_not_fetched(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_vocabulary_that_is_not_here_is_not_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told, with the mend; the doctor downloads nothing."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "empty"))
     check = _by_name(tmp_path)["cl100k"]

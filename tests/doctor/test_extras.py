@@ -39,9 +39,7 @@ def test_not_installed_at_all() -> None:
     assert list_package_extras("no-such-distribution") == ()
 
 
-@pytest.mark.parametrize(
-    ("low", "high"), [("1.9", "1.10"), ("2.0rc1", "2.0.1"), ("0.9.9", "1"), ("1.2.3", "1.2.3.1")]
-)
+@pytest.mark.parametrize(("low", "high"), [("1.9", "1.10"), ("2.0rc1", "2.0.1"), ("0.9.9", "1"), ("1.2.3", "1.2.3.1")])
 def test_versions_in_order(low: str, high: str) -> None:
     """Numbers, not letters."""
     assert _parse_version(low) < _parse_version(high)

@@ -18,9 +18,7 @@ from equality.runs import RUNS, make
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(RUNS))
     parser.add_argument("--write", action="store_true", help="write the records")
     parser.add_argument("--into", type=Path, help="a folder for the lines that are compared")

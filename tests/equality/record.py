@@ -63,11 +63,7 @@ def files_of(name: str, run: Path) -> dict[str, list[str]]:
     cells: list[tuple[str, str, list[str]]] = []
     for path in sorted(one for one in run.rglob("*") if one.is_file()):
         place = path.relative_to(run).as_posix()
-        if (
-            path.suffix == ".html"
-            or place == ".lock"
-            or any(fnmatch(place, one) for one in RUNS[name].left_out)
-        ):
+        if path.suffix == ".html" or place == ".lock" or any(fnmatch(place, one) for one in RUNS[name].left_out):
             continue
         lines = [_LOAD.sub("load average", line) for line in _lines(path)]
         if place.startswith("cells/"):
@@ -149,9 +145,7 @@ def differences(name: str, record: Mapping[str, Any], files: Mapping[str, Sequen
 
 def _first(place: str, record: Mapping[str, Any], lines: Sequence[str]) -> str:
     if place == RESULTS:
-        for number, (old, new) in enumerate(
-            zip_longest(record["results"], _rows(lines), fillvalue="nothing")
-        ):
+        for number, (old, new) in enumerate(zip_longest(record["results"], _rows(lines), fillvalue="nothing")):
             if old != new:
                 return f"line {number}\n  was {old}\n  is  {new}"
     _, n, marks, _ = record["files"][place]
@@ -190,9 +184,7 @@ def _rows(lines: Sequence[str]) -> list[str]:
         row = json.loads(line)
         values = [f"{one:.6g}" if isinstance(one, float) else str(one) for one in map(row.get, SHOWN)]
         same = [value and above[at : at + 1] == [value] for at, value in enumerate(values)]
-        rows.append(
-            BETWEEN.join(DITTO if equal else value for equal, value in zip(same, values, strict=True))
-        )
+        rows.append(BETWEEN.join(DITTO if equal else value for equal, value in zip(same, values, strict=True)))
         above = values
     return rows
 

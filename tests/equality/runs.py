@@ -39,9 +39,7 @@ queries: 6
 latency: {queries: 2, warmup: 0, repeats: 1, concurrency: 1}
 prices: {date: 2025-11-30, rerank: {overlap: 0.05}}
 """
-QRELS = "".join(
-    f"q{q} 0 d{d} {1 + (3 * q + 2 * d) % 5}\n" for q in range(8) for d in range(12) if (q + d) % 7
-)
+QRELS = "".join(f"q{q} 0 d{d} {1 + (3 * q + 2 * d) % 5}\n" for q in range(8) for d in range(12) if (q + d) % 7)
 
 
 def _run(name: str, step: int) -> str:

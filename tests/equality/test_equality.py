@@ -74,11 +74,7 @@ def test_elsewhere_the_last_digits_and_the_keys_may_differ(record, files):
     elsewhere = {**record, "arithmetic": "another"}
     value = files[RESULTS][0].split('"value": ')[1].split(",")[0]
     assert len(value) > 12
-    moved = {
-        **files,
-        RESULTS: [files[RESULTS][0].replace(value, value[:-2] + "77"), *files[RESULTS][1:]],
-        KEYS: [],
-    }
+    moved = {**files, RESULTS: [files[RESULTS][0].replace(value, value[:-2] + "77"), *files[RESULTS][1:]], KEYS: []}
     assert differences("scoring", elsewhere, moved) == []
     assert differences("scoring", record, moved)
     moved[RESULTS][0] = files[RESULTS][0].replace(value, "0.9" + value[3:])

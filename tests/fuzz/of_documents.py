@@ -29,9 +29,7 @@ def document(name: str) -> Read:
         try:
             if name.endswith(".html"):
                 text, title, _ = extract_html_text_title_and_language(
-                    cut_pictures_fix_line_ends(
-                        detect_and_decode_text(content, find_declared_charset(content))[0]
-                    )
+                    cut_pictures_fix_line_ends(detect_and_decode_text(content, find_declared_charset(content))[0])
                 )
                 (folder / "docs" / "read.md").write_text(f"# {title}\n{text}", "utf-8", "replace")
                 return open_dataset(str(folder / "docs")).load("documents")
@@ -91,37 +89,12 @@ def _draft() -> bytes:
     from embassay.protocols.questions.drafts import QuestionDraftWithResult
 
     return lines(
-        QuestionDraftWithResult(
-            "k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13
-        ).as_dict()
+        QuestionDraftWithResult("k", "fact", "d#1", "d", "kept", "Who runs?", "One fox runs.", "a fox", 0, 13).as_dict()
     )
 
 
-_MARKUP = (
-    "# ",
-    "\n---\n",
-    "+++\n",
-    "<p>",
-    "</main>",
-    "<nav>",
-    "<!--",
-    "<script>",
-    "&#x",
-    "&amp",
-    "charset=utf-7",
-)
-_ANSWERS = (
-    "query_id",
-    "documents",
-    "page_content",
-    "metadata",
-    "hits",
-    "_id",
-    "_score",
-    "source_nodes",
-    "node",
-    "id_",
-)
+_MARKUP = ("# ", "\n---\n", "+++\n", "<p>", "</main>", "<nav>", "<!--", "<script>", "&#x", "&amp", "charset=utf-7")
+_ANSWERS = ("query_id", "documents", "page_content", "metadata", "hits", "_id", "_score", "source_nodes", "node", "id_")
 _KEPT: Callable[[], bytes] = _draft
 
 TARGETS: tuple[Target, ...] = (

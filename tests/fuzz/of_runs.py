@@ -110,11 +110,7 @@ def fingerprint_file() -> bytes:
     """One of two words, asked twice more."""
     import numpy as np
 
-    from embassay.protocols.watch.fingerprint import (
-        Base64NumberArray,
-        FingerprintItem,
-        SystemAnswerFingerprint,
-    )
+    from embassay.protocols.watch.fingerprint import Base64NumberArray, FingerprintItem, SystemAnswerFingerprint
     from embassay.protocols.watch.texts import VERSION
 
     items = tuple(FingerprintItem(word, "length", word) for word in ("fox", "owl"))
@@ -257,11 +253,7 @@ def cache_row(content: bytes, folder: Path) -> object:
     pairs = RerankScoreCache.open(folder / "pairs")
     try:
         answers._execute_change(
-            "INSERT INTO answers VALUES (?, ?, ?, ?)",
-            key,
-            "m",
-            compute_keyed_content_hash(key, content),
-            content,
+            "INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", compute_keyed_content_hash(key, content), content
         )
         vectors._execute_change(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
@@ -273,11 +265,7 @@ def cache_row(content: bytes, folder: Path) -> object:
             content,
         )
         pairs._execute_change(
-            "INSERT INTO scores VALUES (?, ?, ?, ?)",
-            key,
-            "r",
-            compute_keyed_content_hash(key, content),
-            content,
+            "INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", compute_keyed_content_hash(key, content), content
         )
         vectors.read(key, (1, len(content) // 4))
         return (
@@ -356,11 +344,7 @@ def golden_lines(content: bytes, folder: Path) -> object:
     """Artefacts, the log of a judge's answers, and the manifest of a stage."""
     from embassay.errors import EmbassayError
     from embassay.protocols.rag.golden.refinement import JudgeCallLog
-    from embassay.protocols.rag.golden.stages import (
-        SingleQueryFolder,
-        read_json_line_rows,
-        read_stage_manifest,
-    )
+    from embassay.protocols.rag.golden.stages import SingleQueryFolder, read_json_line_rows, read_stage_manifest
 
     path = folder / "calls.jsonl"
     path.write_bytes(content)
@@ -392,25 +376,15 @@ def recorded_judge(content: bytes, folder: Path) -> object:
 
 
 def checked_by_people(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.final_lists import (
-        FinalListPassage,
-        QuestionFinalList,
-        read_human_check_file,
-    )
+    from embassay.protocols.rag.golden.final_lists import FinalListPassage, QuestionFinalList, read_human_check_file
 
     path = folder / "check.csv"
     path.write_bytes(content)
-    return read_human_check_file(
-        path, [QuestionFinalList("1", "Why?", (FinalListPassage("d1", 1, 5, "So."),))]
-    )
+    return read_human_check_file(path, [QuestionFinalList("1", "Why?", (FinalListPassage("d1", 1, 5, "So."),))])
 
 
 def _check_seed() -> bytes:
-    from embassay.protocols.rag.golden.final_lists import (
-        FinalListPassage,
-        QuestionFinalList,
-        write_human_check_file,
-    )
+    from embassay.protocols.rag.golden.final_lists import FinalListPassage, QuestionFinalList, write_human_check_file
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "check.csv"
@@ -567,14 +541,7 @@ _LINE: dict[str, Any] = {
     "text": "joy", "prompt": "p",
 }  # fmt: skip
 
-_PAIR = {
-    "pair_id": "p1",
-    "lang": "eng",
-    "kind": "pair",
-    "text": "A fox.",
-    "text2": "One fox.",
-    "expected": None,
-}
+_PAIR = {"pair_id": "p1", "lang": "eng", "kind": "pair", "text": "A fox.", "text2": "One fox.", "expected": None}
 TARGETS: tuple[Target, ...] = (
     Target("cell record", cell_record, (), (*JSON, *_CELL_WORDS), a_cell),
     Target(

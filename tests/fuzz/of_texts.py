@@ -98,11 +98,7 @@ def shown(content: bytes, folder: Path) -> object:
     """A text on its way to LaTeX, a terminal, a file's name and a gate's report."""
     from xml.etree import ElementTree
 
-    from embassay.protocols.gate import (
-        ThresholdVerdict,
-        format_verdicts_as_junit,
-        format_verdicts_as_markdown,
-    )
+    from embassay.protocols.gate import ThresholdVerdict, format_verdicts_as_junit, format_verdicts_as_markdown
     from embassay.protocols.kernel.tables import escape_latex
     from embassay.runs.folder import slugify_name
 

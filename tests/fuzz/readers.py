@@ -222,9 +222,7 @@ def spec(style: str) -> Read:
         text = text_of(content)
         parsed = chosen.parse(text)
         if chosen.parse(chosen.format(parsed)) != parsed:
-            raise AssertionError(
-                f"{text!r} is written as {chosen.format(parsed)!r}, which reads as another spec"
-            )
+            raise AssertionError(f"{text!r} is written as {chosen.format(parsed)!r}, which reads as another spec")
         return parsed
 
     return read

@@ -11,19 +11,7 @@ import gzip
 from fuzz import of_documents, of_runs, of_servers, of_texts, readers
 from fuzz.target import JSON, YAML, Target, lines
 
-_COLUMNS = (
-    "id",
-    "text",
-    "text2",
-    "label",
-    "summary",
-    "score",
-    "split",
-    "lang",
-    "query",
-    "positive",
-    "negative",
-)
+_COLUMNS = ("id", "text", "text2", "label", "summary", "score", "split", "lang", "query", "positive", "negative")
 _ROWS = lines(
     {"id": "1", "text": "One fox.", "label": "a", "summary": "Fox.", "score": 1.5},
     {"id": "2", "text": "Two foxes.", "label": "b", "summary": "Foxes.", "score": 3},
@@ -42,15 +30,8 @@ _OF_USERS: tuple[Target, ...] = (
         (b'id,text,label\n1,One fox.,a\n2,"Two, foxes",b\n',),
         (*_COLUMNS, '"', ",", "\n", "\r"),
     ),
-    Target(
-        "tsv", readers.table(".tsv"), (b"id\ttext\tlabel\n1\tOne fox.\ta\n",), (*_COLUMNS, '"', "\t", "\n")
-    ),
-    Target(
-        "txt",
-        readers.table(".txt"),
-        (b"text|label\nOne fox.|a\n",),
-        (*_COLUMNS, '"', "|", ";", "\t", "{", "\n"),
-    ),
+    Target("tsv", readers.table(".tsv"), (b"id\ttext\tlabel\n1\tOne fox.\ta\n",), (*_COLUMNS, '"', "\t", "\n")),
+    Target("txt", readers.table(".txt"), (b"text|label\nOne fox.|a\n",), (*_COLUMNS, '"', "|", ";", "\t", "{", "\n")),
     Target("gzip", readers.table(".jsonl.gz"), (), (), lambda: gzip.compress(_ROWS, mtime=0)),
     Target("parquet", readers.table(".parquet"), (), ("PAR1",), readers.parquet),
     Target(
@@ -71,10 +52,7 @@ _OF_USERS: tuple[Target, ...] = (
         (" Q0 ", "\t", "nan", "inf"),
     ),
     Target(
-        "json run",
-        readers.judged("run", "run.jsonl"),
-        (lines({"query_id": "q", "doc_id": "d", "score": 1}),),
-        JSON,
+        "json run", readers.judged("run", "run.jsonl"), (lines({"query_id": "q", "doc_id": "d", "score": 1}),), JSON
     ),
     Target(
         "traces",
@@ -201,11 +179,7 @@ _OF_USERS: tuple[Target, ...] = (
         (*JSON, "responses", "values", "user_id", "status", "label", "id"),
     ),
     Target(
-        "guessed annotations",
-        readers.annotations(None, ".json"),
-        (),
-        JSON,
-        lambda: readers.exported("label-studio"),
+        "guessed annotations", readers.annotations(None, ".json"), (), JSON, lambda: readers.exported("label-studio")
     ),
     Target(
         "study",
@@ -229,10 +203,7 @@ _OF_USERS: tuple[Target, ...] = (
         lambda: readers.study_files()["gold.jsonl"],
     ),
     Target(
-        "paraphrase ratings",
-        readers.ratings,
-        (b"pair_id,rater_id,rating\n1,ann,3\n2,ann,\n",),
-        (",", '"', "rating"),
+        "paraphrase ratings", readers.ratings, (b"pair_id,rater_id,rating\n1,ann,3\n2,ann,\n",), (",", '"', "rating")
     ),
     Target(
         "manifest",
@@ -275,27 +246,16 @@ _OF_USERS: tuple[Target, ...] = (
         (lines({"scopes": {}}),),
         (*JSON, "scopes", "pairs", "best"),
     ),
-    Target(
-        "headlines",
-        readers.headlines,
-        (),
-        ("PAR1",),
-        lambda: readers.run_files()["headlines.parquet"],
-    ),
+    Target("headlines", readers.headlines, (), ("PAR1",), lambda: readers.run_files()["headlines.parquet"]),
     Target(
         "spec of a system",
         readers.spec("QUERY"),
         (b"st:ORG/MODEL?dims=256&normalize=true",),
         ("?", "&", "=", ":", "%2F", "true", "1e5"),
     ),
+    Target("spec of a perturbation", readers.spec("COLON"), (b"insertion:p=0.15,q=0",), (":", ",", "=", "'", '"')),
     Target(
-        "spec of a perturbation", readers.spec("COLON"), (b"insertion:p=0.15,q=0",), (":", ",", "=", "'", '"')
-    ),
-    Target(
-        "spec of a measure",
-        readers.spec("CALL"),
-        (b"nDCG(gain='exponential')@10",),
-        ("(", ")", "@", "=", "'", "10"),
+        "spec of a measure", readers.spec("CALL"), (b"nDCG(gain='exponential')@10",), ("(", ")", "@", "=", "'", "10")
     ),
     Target(
         "system",
@@ -318,12 +278,7 @@ _OF_USERS: tuple[Target, ...] = (
     Target(
         "answers",
         readers.answers,
-        (
-            b'{"grade": 4}',
-            b'```json\n{"order": ["A", "B", "C"]}\n```',
-            b'{"score": 3.5}',
-            b'{"label": "Joy"}',
-        ),
+        (b'{"grade": 4}', b'```json\n{"order": ["A", "B", "C"]}\n```', b'{"score": 3.5}', b'{"label": "Joy"}'),
         (*JSON, "```", "order", "label", "rating", "marks"),
     ),
 )

@@ -55,9 +55,7 @@ def _inputs(seed: bytes, fragment: str) -> Iterator[bytes]:
         yield text.replace(f'"{MARK}"', fragment).encode()
 
 
-READERS = [
-    target for target in TARGETS if any(_documents(seed) is not None for seed in target.all_seeds() if seed)
-]
+READERS = [target for target in TARGETS if any(_documents(seed) is not None for seed in target.all_seeds() if seed)]
 
 
 @pytest.mark.slow

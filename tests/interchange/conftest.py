@@ -28,33 +28,19 @@ def real_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     top = tmp_path_factory.mktemp("interchange") / "runs"
     systems: Sequence[str] = ("-s", "jaccard", "-s", "levenshtein", "--tokenizer", "words")
-    carried_out(
-        "sage", "run", *systems, "-d", "sample", "-t", "preference", "--limit", "12", "--out", top / "sage"
-    )
+    carried_out("sage", "run", *systems, "-d", "sample", "-t", "preference", "--limit", "12", "--out", top / "sage")
     carried_out(
         "pteb", "run", *systems, "-d", "sample", "-t", "sts", "-t", "pair_classification", "--paraphraser", "recorded",
         "--runs", "2", "--limit", "20", "--out", top / "pteb",
     )  # fmt: skip
     judged = {f"q{i}": {f"d{i}{j}": (i + j) % 5 + 1 for j in range(12)} for i in range(8)}
     found = {
-        "st:org/first one": {
-            query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in judged.items()
-        },
+        "st:org/first one": {query: sorted(docs, key=lambda doc: -docs[doc]) for query, docs in judged.items()},
         "second": {query: sorted(docs) for query, docs in judged.items()},
     }
     score(judged, found, out=top / "rag", resamples=100)
     study = scored_study(top.parent / "study", families=("sts", "classification"))
     carried_out(
-        "hume",
-        "score",
-        study,
-        "-s",
-        "jaccard",
-        "--tokenizer",
-        "words",
-        "--resamples",
-        "100",
-        "--out",
-        top / "hume",
+        "hume", "score", study, "-s", "jaccard", "--tokenizer", "words", "--resamples", "100", "--out", top / "hume"
     )
     return top

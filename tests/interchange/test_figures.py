@@ -49,9 +49,7 @@ def test_every_run_has_figures(real_runs: Path, name: str) -> None:
 def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
     """As the paper has it."""
     assert plot_run_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
-    assert {one.paper_figure_name for one in DRAWINGS} >= {
-        f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)
-    }
+    assert {one.paper_figure_name for one in DRAWINGS} >= {f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)}
 
 
 def test_figure_5_has_texts_beside_their_paraphrases(real_runs: Path) -> None:
@@ -107,9 +105,7 @@ def test_what_is_not_there_is_said_with_what_is(real_runs: Path, tmp_path: Path)
     assert plot_run_figure(real_runs / "sage").save(tmp_path / "figure.svg").exists()
 
 
-def test_without_matplotlib_there_is_a_command_to_paste(
-    real_runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib_there_is_a_command_to_paste(real_runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The core install has none."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError) as told:

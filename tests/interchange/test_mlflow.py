@@ -48,24 +48,15 @@ def test_values_parameters_files_and_once_only(run: Path, tmp_path: Path) -> Non
     top = client.get_run(first.id)
     assert top.data.params["seed"] == "1337"
     assert top.data.params["data"] == '{"sample": "f"}'
-    assert (top.info.status, top.data.tags["embassay.manifest"]) == (
-        "FINISHED",
-        load_run_folder(run).manifest_digest,
-    )
+    assert (top.info.status, top.data.tags["embassay.manifest"]) == ("FINISHED", load_run_folder(run).manifest_digest)
     table = make_wide_score_table(load_run_folder(run))
-    nested = {
-        one.data.tags["embassay.system"]: one for one in logged_runs(client) if one.info.run_id != first.id
-    }
+    nested = {one.data.tags["embassay.system"]: one for one in logged_runs(client) if one.info.run_id != first.id}
     assert set(nested) == set(table.systems)
     for system, cells in zip(table.systems, table.cells, strict=True):
         row = cells[0]
         assert row is not None
         metrics = nested[system].data.metrics
-        assert (metrics["overall"], metrics["overall.low"], metrics["overall.n"]) == (
-            row.value,
-            row.ci_low,
-            row.n,
-        )
+        assert (metrics["overall"], metrics["overall.low"], metrics["overall.n"]) == (row.value, row.ci_low, row.n)
         assert nested[system].data.tags["mlflow.parentRunId"] == first.id
     assert {one.path for one in client.list_artifacts(first.id)} == {
         "report.html", "tables", "manifest.json", "headlines.csv", "results.parquet",

@@ -27,9 +27,7 @@ REQUIRED = {
     "schema_version": str, "evaluation_id": str, "retrieved_timestamp": str, "source_metadata": dict,
     "model_info": dict, "eval_library": dict, "evaluation_results": list
 }  # fmt: skip
-PATH = re.compile(
-    r"data/[^/]+/[^/]+/[^/]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json"
-)
+PATH = re.compile(r"data/[^/]+/[^/]+/[^/]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.json")
 
 
 def evaluations(out: Path) -> list[dict[str, Any]]:
@@ -84,9 +82,7 @@ def test_who_ran_it(tmp_path: Path) -> None:
     }
     assert relations == {"Lab/base": "first_party", "embassay/bm25": "third_party"}
     export([run], "eee", tmp_path / "b", source="lab")
-    texts = [
-        sorted((path.name, path.read_bytes()) for path in (tmp_path / name).rglob("*.json")) for name in "ab"
-    ]
+    texts = [sorted((path.name, path.read_bytes()) for path in (tmp_path / name).rglob("*.json")) for name in "ab"]
     assert texts[0] == texts[1]
 
 
@@ -131,9 +127,7 @@ def test_names_are_paths_of_two_parts(system: str, identity: str) -> None:
 
 def test_directions() -> None:
     """Harm falls with quality; what nobody registered is a headline, which rises."""
-    assert [
-        not is_higher_measure_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")
-    ] == [
+    assert [not is_higher_measure_better(name) for name in ("Harm@10", "nDCG@10", "overall", "v_measure")] == [
         True,
         False,
         False,
@@ -147,9 +141,7 @@ def scored_on_the_hub(tmp_path: Path) -> Path:
     run = write_run(tmp_path / "run", {"st:org/m": [0.1, 0.2, 0.3, 0.4]})
     folder = RunFolder(run)
     manifest = dict(folder.read_manifest() or {})
-    listed = [
-        {"name": "stsbenchmark", "source": "stsbenchmark", "tasks": {"robustness": {}}, "fingerprint": "f"}
-    ]
+    listed = [{"name": "stsbenchmark", "source": "stsbenchmark", "tasks": {"robustness": {}}, "fingerprint": "f"}]
     folder.write_manifest({**manifest, "datasets": listed, "created": "2026-01-02T03:04:05+00:00"})
     rows = [
         type(row)(**{**vars(row), "dataset": "stsbenchmark"})
@@ -183,11 +175,7 @@ def test_the_hubs_client_reads_it(scored_on_the_hub: Path, tmp_path: Path) -> No
     export([scored_on_the_hub], "hub", tmp_path / "out", source="https://example.org/run")
     (path,) = (tmp_path / "out").rglob("*.yaml")
     (entry,) = hub.parse_eval_result_entries(yaml.safe_load(path.read_text(encoding="utf-8")))
-    assert (entry.dataset_id, entry.task_id, entry.source_name) == (
-        "mteb/stsbenchmark-sts",
-        "robustness",
-        "Embassay",
-    )
+    assert (entry.dataset_id, entry.task_id, entry.source_name) == ("mteb/stsbenchmark-sts", "robustness", "Embassay")
     assert entry.date == "2026-01-02T03:04:05+00:00"
 
 
@@ -200,9 +188,7 @@ def test_their_validator_accepts_all_files(real_runs: Path, tmp_path: Path) -> N
     export([real_runs], "eee", tmp_path)
     files = [path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.json")]
     command = [uv, "tool", "run", "--python", ">=3.12", "--from", "every-eval-ever==0.3.0", "every_eval_ever"]
-    done = subprocess.run(
-        [*command, "validate", *files], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([*command, "validate", *files], cwd=tmp_path, capture_output=True, text=True, check=False)
     if "No interpreter found" in done.stderr:
         pytest.skip("needs Python 3.12")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -184,10 +184,7 @@ backtranslation,sample,1337,13069,12.0,0.0,0.0
 def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
     """Shares of the published counts: 1,576 of 13,069. A draw of 50, and other data, are not set beside them."""
     (table,) = compare_paper_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
-    found = {
-        one.column: (one.row, one.published, one.verdict)
-        for _, one in table.list_printed_figures_with_values()
-    }
+    found = {one.column: (one.row, one.published, one.verdict) for _, one in table.list_printed_figures_with_values()}
     row = "backtranslation, seed 1337"
     assert found == {
         "texts": (row, "13069", "exact"),
@@ -201,10 +198,7 @@ def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
     """Each with its name, and what each has of its suites."""
     runs = [written(tmp_path / name, "sage", sage_table4=SAGE_4) for name in ("one", "two")]
     (table,) = compare_paper_tables("SAGE", runs)
-    assert {line.label for line in table.lines if line.row == "Jaccard Similarity"} == {
-        "jaccard, one",
-        "jaccard, two",
-    }
+    assert {line.label for line in table.lines if line.row == "Jaccard Similarity"} == {"jaccard, one", "jaccard, two"}
     assert describe_suite_coverage(runs) == ["14 of 15 sets of beir."] * 2
 
 
@@ -215,9 +209,7 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"No table of HUME can be computed from .*sage"):
         compare_paper_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     with pytest.raises(DataError, match="has no column 'system'"):
-        compare_paper_tables(
-            "SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")]
-        )
+        compare_paper_tables("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])
     (written(tmp_path / "odd", "sage") / "manifest.json").write_text("{")
     with pytest.raises(DataError, match="is not JSON"):
         compare_paper_tables("SAGE", [tmp_path / "odd"])
@@ -256,9 +248,7 @@ def test_printed_figures_are_those_of_the_page() -> None:
         rows = [ReproducedTableValue(**row) for row in csv.DictReader(stream)]
     both = [one for one in rows if (one.paper, one.table, one.row, one.column) in known]
     assert len(both) > 800
-    assert [one.published for one in both] == [
-        known[one.paper, one.table, one.row, one.column] for one in both
-    ]
+    assert [one.published for one in both] == [known[one.paper, one.table, one.row, one.column] for one in both]
 
 
 @pytest.mark.shared

@@ -56,9 +56,7 @@ def test_what_stands_in_a_file(real_runs: Path, tmp_path: Path) -> None:
 
 def test_a_headline_without_a_value_is_nan_for_mteb(tmp_path: Path) -> None:
     """And null with its reason for us."""
-    row = ResultRow(
-        "sage", "robustness", "sample", "", "en", "", "s", "robustness", None, 0, reason="it failed"
-    )
+    row = ResultRow("sage", "robustness", "sample", "", "en", "", "s", "robustness", None, 0, reason="it failed")
     RunFolder(tmp_path / "run").path.mkdir()
     RunFolder(tmp_path / "run").write_manifest({"protocol": "sage"})
     RunFolder(tmp_path / "run").write_results([row])
@@ -75,9 +73,7 @@ def test_imported_with_their_intervals(real_runs: Path, tmp_path: Path) -> None:
     export([real_runs / "rag"], "mteb", tmp_path / "out")
     run = import_results(tmp_path / "out", tmp_path / "run").folder
     rows = [row for row in RunFolder(run).read_results() if row.measure == "main_score" and row.dataset]
-    first = next(
-        row for row in RunFolder(real_runs / "rag").read_results() if row.system == "st:org/first one"
-    )
+    first = next(row for row in RunFolder(real_runs / "rag").read_results() if row.system == "st:org/first one")
     (one,) = [row for row in rows if row.system == "st:org/first one"]
     assert (one.value, one.n, one.ci_low, one.ci_high) == (first.value, first.n, first.ci_low, first.ci_high)
     assert one.task == "score"
@@ -92,9 +88,7 @@ def test_a_published_run_goes_out_as_it_came_in(tmp_path: Path) -> None:
         export([run], "mteb", tmp_path / name)
         again = import_results(tmp_path / name, tmp_path / f"{name} again").folder
         assert (again / "originals.jsonl.gz").read_bytes() == (run / "originals.jsonl.gz").read_bytes()
-    assert are_same_json(
-        json.loads((tmp_path / "y.json").read_text()), json.loads((tmp_path / "x.json").read_text())
-    )
+    assert are_same_json(json.loads((tmp_path / "y.json").read_text()), json.loads((tmp_path / "x.json").read_text()))
 
 
 def test_what_does_not_fit(tmp_path: Path) -> None:

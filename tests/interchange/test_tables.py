@@ -32,17 +32,9 @@ def run(tmp_path: Path) -> Path:
     """Two systems, a hostile name among them, and one without a value."""
     write_run(tmp_path / "runs" / "one", {"good": [0.9, 0.8, 0.7] * 9, HOSTILE: [0.1, 0.2, 0.3] * 9})
     folder = RunFolder(tmp_path / "runs" / "one")
-    missing = ResultRow(
-        "sage", "robustness", "", "", "", "", "lost", "robustness", None, 0, reason='it, "broke"\nhere'
-    )
+    missing = ResultRow("sage", "robustness", "", "", "", "", "lost", "robustness", None, 0, reason='it, "broke"\nhere')
     folder.write_results([*folder.read_results(), missing])
-    scope = {
-        "systems": ["good", HOSTILE],
-        "rank_low": [1, 1],
-        "rank_high": [1, 2],
-        "best": ["good"],
-        "pairs": [],
-    }
+    scope = {"systems": ["good", HOSTILE], "rank_low": [1, 1], "rank_high": [1, 2], "best": ["good"], "pairs": []}
     (folder.path / "comparisons.json").write_text(
         format_value_as_json({"scopes": {"overall": scope, "robustness": scope}})
     )
@@ -62,9 +54,7 @@ def test_csv_keeps_everything(run: Path, tmp_path: Path) -> None:
         assert text["run"] == "one"
         assert len(text["manifest"]) == 32
         for name, value in vars(row).items():
-            assert text[name] == (
-                "" if value is None else str(value) if not isinstance(value, float) else repr(value)
-            )
+            assert text[name] == ("" if value is None else str(value) if not isinstance(value, float) else repr(value))
     wide = {row["system"]: row for row in csv_rows(tmp_path / "out" / "one.csv")}
     assert (wide["good"]["rank_low"], wide[HOSTILE]["rank_high"]) == ("1", "2")
     assert float(wide["good"]["robustness low"]) < float(wide["good"]["robustness"])
@@ -123,17 +113,13 @@ def test_no_text_is_a_command(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    shutil.which("pdflatex") is None, reason="no TeX: apt-get install texlive-latex-recommended"
-)
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no TeX: apt-get install texlive-latex-recommended")
 def test_it_compiles(run: Path, real_runs: Path, tmp_path: Path) -> None:
     """Tables of all protocols and of hostile names, without an error and without a line that leaves the page."""
     export([run, real_runs], "latex", tmp_path / "all.tex")
     export([real_runs], "latex", tmp_path / "one", table="sage_table1")
     export([real_runs], "latex", tmp_path / "one", table="pteb_table9")
-    papers = "".join(
-        rf"\input{{{path.relative_to(tmp_path)}}}" for path in sorted((tmp_path / "one").glob("*.tex"))
-    )
+    papers = "".join(rf"\input{{{path.relative_to(tmp_path)}}}" for path in sorted((tmp_path / "one").glob("*.tex")))
     (tmp_path / "page.tex").write_text(
         r"\documentclass{article}\usepackage{booktabs,graphicx}\begin{document}\input{all.tex}"
         + papers + r"\end{document}"

@@ -20,10 +20,7 @@ from embassay.protocols.rag.sessions import read_search_sessions
 
 def attribute(key: str, value: Any) -> dict[str, Any]:
     if isinstance(value, list):
-        return {
-            "key": key,
-            "value": {"arrayValue": {"values": [attribute("", one)["value"] for one in value]}},
-        }
+        return {"key": key, "value": {"arrayValue": {"values": [attribute("", one)["value"] for one in value]}}}
     if isinstance(value, dict):
         return {"key": key, "value": {"kvlistValue": {"values": [attribute(k, v) for k, v in value.items()]}}}
     name = "stringValue" if isinstance(value, str) else "doubleValue"
@@ -74,20 +71,12 @@ def test_three_formats_are_read_alike(tmp_path: Path) -> None:
     """GenAI by OTLP, with documents as objects and as JSON in a text; OpenInference flat, nested and as Phoenix's
     table has it; Langfuse by API, export and SDK."""
     hits = [("d1", 0.9), ("d2", 0.5)]
-    in_text = {
-        **genai("how long?"),
-        "gen_ai.retrieval.documents": json.dumps([{"id": k, "score": s} for k, s in hits]),
-    }
+    in_text = {**genai("how long?"), "gen_ai.retrieval.documents": json.dumps([{"id": k, "score": s} for k, s in hits])}
     nested = {
         "openinference": {"span": {"kind": "RETRIEVER"}}, "input": {"value": "how long?"},
         "retrieval": {"documents": [{"document": {"id": k, "score": s}} for k, s in hits]},
     }  # fmt: skip
-    sdk = {
-        "name": "store",
-        "context": {"trace_id": "t"},
-        "parent_id": None,
-        "start_time": "2026-01-02T03:04:05Z",
-    }
+    sdk = {"name": "store", "context": {"trace_id": "t"}, "parent_id": None, "start_time": "2026-01-02T03:04:05Z"}
     table = {f"attributes.{key}": value for key, value in openinference("how long?", *hits).items()}
     observed = {"type": "RETRIEVER", "name": "store", "input": {"query": "how long?"}}
     output = [{"id": k, "score": s} for k, s in hits]
@@ -106,9 +95,7 @@ def test_three_formats_are_read_alike(tmp_path: Path) -> None:
     }  # fmt: skip
     for format_, row in rows.items():
         [search] = read_searches_from_traces([write(tmp_path / "spans.jsonl", row)]).searches
-        assert (search.query, search.stack, bare(search.documents)) == ("how long?", "store", EXPECTED), (
-            format_
-        )
+        assert (search.query, search.stack, bare(search.documents)) == ("how long?", "store", EXPECTED), format_
         assert search.trace == "t", format_
     (tmp_path / "whole.json").write_text(json.dumps({"data": [rows["langfuse api"]]}, indent=2))
     assert len(read_searches_from_traces([tmp_path / "whole.json"]).searches) == 1
@@ -149,13 +136,7 @@ def test_questions_runs_and_sessions(tmp_path: Path) -> None:
         ("shop address", ("d3",), 0.25), ("shop location", ("d4",), 0.25)
     ]  # fmt: skip
     assert queries[2]["id"] not in sessions
-    assert (done.merged, done.several, done.failed, done.without_query, done.without_documents) == (
-        1,
-        1,
-        1,
-        1,
-        1,
-    )
+    assert (done.merged, done.several, done.failed, done.without_query, done.without_documents) == (1, 1, 1, 1, 1)
     assert len(list(done.notes())) == 6
     with pytest.raises(UsageError, match="not empty"):
         import_search_traces_as_runs([file], tmp_path / "out")
@@ -164,26 +145,16 @@ def test_questions_runs_and_sessions(tmp_path: Path) -> None:
 def test_near_duplicates_and_limits(tmp_path: Path) -> None:
     """A word more is the same question where that is asked for; of two stacks as many are drawn, the same again."""
     long = "How many days may pass before a customer of the shop has a refund"
-    rows = [
-        otlp(f"n{i}", "store", genai(long + end, ("d", 1.0)), at=i)
-        for i, end in enumerate(("", " ?", " now"))
-    ]
+    rows = [otlp(f"n{i}", "store", genai(long + end, ("d", 1.0)), at=i) for i, end in enumerate(("", " ?", " now"))]
     file = write(tmp_path / "near.jsonl", *rows)
     assert import_search_traces_as_runs([file], tmp_path / "near", near=0.8).questions == 1
     assert import_search_traces_as_runs([file], tmp_path / "exact", near=1.0).questions == 3
     stacks = [
-        otlp(
-            f"t{i}",
-            "rare" if i % 10 == 0 else "usual",
-            genai(f"{i} {'abcdefghij'[i % 10] * 9}?", ("d", 1.0)),
-            at=i,
-        )
+        otlp(f"t{i}", "rare" if i % 10 == 0 else "usual", genai(f"{i} {'abcdefghij'[i % 10] * 9}?", ("d", 1.0)), at=i)
         for i in range(40)
     ]
     file = write(tmp_path / "stacks.jsonl", *stacks)
-    drawn = [
-        import_search_traces_as_runs([file], tmp_path / name, limit=6, near=1.0) for name in ("one", "two")
-    ]
+    drawn = [import_search_traces_as_runs([file], tmp_path / name, limit=6, near=1.0) for name in ("one", "two")]
     assert drawn[0].runs == drawn[1].runs == {"rare": 3, "usual": 3}
     for name in ("queries.jsonl", "runs/rare.jsonl"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
@@ -194,18 +165,9 @@ def test_personal_data_are_masked_on_request(tmp_path: Path) -> None:
     assert mask_personal_data("Card 4111 1111 1111 1111, host 10.0.0.12, +41 44 668 18 00.") == (
         "Card <card>, host <address>, <phone>."
     )
-    assert (
-        mask_personal_data("Order 12345 of 2024-05-01 costs 1,299.00")
-        == "Order 12345 of 2024-05-01 costs 1,299.00"
-    )
+    assert mask_personal_data("Order 12345 of 2024-05-01 costs 1,299.00") == "Order 12345 of 2024-05-01 costs 1,299.00"
     documents = [{"content": "Mail eve@example.com", "score": 1.0}]
-    row = {
-        "type": "RETRIEVER",
-        "traceId": "t",
-        "name": "s",
-        "input": "Is ada@example.org in?",
-        "output": documents,
-    }
+    row = {"type": "RETRIEVER", "traceId": "t", "name": "s", "input": "Is ada@example.org in?", "output": documents}
     file = write(tmp_path / "spans.jsonl", row)
     import_search_traces_as_runs([file], tmp_path / "masked", mask=True)
     written = "".join(path.read_text() for path in (tmp_path / "masked").rglob("*.jsonl"))
@@ -240,13 +202,7 @@ def test_listed_names_are_masked(tmp_path: Path) -> None:
     """As whole words in any case, the longest first; without --mask too."""
     listed, out = tmp_path / "names.txt", tmp_path / "out"
     listed.write_text("Ada\nAda King\n\n", "utf-8")
-    row = {
-        "type": "RETRIEVER",
-        "traceId": "t",
-        "name": "s",
-        "input": "Did ADA KING or ada meet Adam?",
-        "output": [],
-    }
+    row = {"type": "RETRIEVER", "traceId": "t", "name": "s", "input": "Did ADA KING or ada meet Adam?", "output": []}
     import_search_traces_as_runs([write(tmp_path / "spans.jsonl", row)], out, mask_words=listed)
     assert "Did <name> or <name> meet Adam?" in (out / "queries.jsonl").read_text()
 
@@ -355,10 +311,7 @@ def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
     content = "\n".join(lines).encode()
     (tmp_path / "plain.jsonl").write_bytes(content)
     expected = read_searches_from_traces([tmp_path / "plain.jsonl"])
-    for name, changed in (
-        ("mark.jsonl", b"\xef\xbb\xbf" + content),
-        ("packed.jsonl", gzip.compress(content)),
-    ):
+    for name, changed in (("mark.jsonl", b"\xef\xbb\xbf" + content), ("packed.jsonl", gzip.compress(content))):
         (tmp_path / name).write_bytes(changed)
         assert read_searches_from_traces([tmp_path / name]) == expected
     (tmp_path / "odd.jsonl").write_bytes(content.replace(b"How 2", b"H\xf6w 2"))

@@ -43,9 +43,7 @@ class Bag:
 
 @pytest.fixture
 def progress(tmp_path: Path) -> TrainingProgress:
-    return TrainingProgress(
-        Bag(), task="clustering", datasets=["sample"], tokenizer="words", out=tmp_path / "training"
-    )
+    return TrainingProgress(Bag(), task="clustering", datasets=["sample"], tokenizer="words", out=tmp_path / "training")
 
 
 def test_a_model_changed_in_place_is_scored_anew(tmp_path: Path) -> None:
@@ -73,18 +71,12 @@ def test_a_model_changed_in_place_is_scored_anew(tmp_path: Path) -> None:
 def test_numbers_for_a_log(progress: TrainingProgress) -> None:
     numbers = progress.measure(progress.evaluate(Bag(), step=1))
     assert numbers["embassay_clustering"] == progress.base.score
-    assert (
-        numbers["embassay_clustering_low"]
-        < numbers["embassay_clustering"]
-        < numbers["embassay_clustering_high"]
-    )
+    assert numbers["embassay_clustering_low"] < numbers["embassay_clustering"] < numbers["embassay_clustering_high"]
     assert numbers["embassay_clustering_beats_base"] == 0.0
 
 
 def look(most_gain: float | None, against_best: Any = "cannot be told apart") -> TrainingStepEvaluation:
-    return TrainingStepEvaluation(
-        1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best
-    )
+    return TrainingStepEvaluation(1, 0.0, "run", 0.5, (0.4, 0.6), 10, most_gain=most_gain, against_best=against_best)
 
 
 @pytest.mark.parametrize(
@@ -98,9 +90,7 @@ def look(most_gain: float | None, against_best: Any = "cannot be told apart") ->
         ([look(0.3, "worse"), look(0.3)], False),  # it recovered
     ],
 )
-def test_only_evidence_stops(
-    progress: TrainingProgress, looks: list[TrainingStepEvaluation], stops: bool
-) -> None:
+def test_only_evidence_stops(progress: TrainingProgress, looks: list[TrainingStepEvaluation], stops: bool) -> None:
     """Three looks whose intervals leave room for a gain of at most 0.02, or one that is worse."""
     progress.evaluations = looks
     assert bool(progress.find_reason_to_stop(patience=3, margin=0.02)) is stops
@@ -115,9 +105,7 @@ def test_looks_share_the_level() -> None:
     assert judge_difference(0.1, None, 0.05) == "not tested"
 
 
-def test_what_is_missing_is_told(
-    progress: TrainingProgress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_what_is_missing_is_told(progress: TrainingProgress, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setitem(sys.modules, "transformers", None)
     for make in (progress.evaluator, progress.stopping):
@@ -142,23 +130,13 @@ def test_minilm_is_trained_and_ruined(tmp_path: Path, monkeypatch: pytest.Monkey
 
     model = library.SentenceTransformer(str(Path(weights.__file__).parent / "model"), device="cpu")
     rooms = ("kitchen", "cellar", "attic", "office", "garden", "studio")
-    notes = [
-        f"The {room} has {n} windows and a door to the north"
-        for room in rooms
-        for n in ("two", "four", "nine")
-    ]
+    notes = [f"The {room} has {n} windows and a door to the north" for room in rooms for n in ("two", "four", "nine")]
     (tmp_path / "notes.csv").write_text("text\n" + "\n".join(notes) + "\n")
     progress = TrainingProgress(
-        model,
-        task="sensitivity",
-        datasets=[tmp_path / "notes.csv"],
-        tokenizer="words",
-        out=tmp_path / "training",
+        model, task="sensitivity", datasets=[tmp_path / "notes.csv"], tokenizer="words", out=tmp_path / "training"
     )
     texts = [f"The {thing} in room {n}" for n in range(8) for thing in ("lamp", "chair", "desk", "plant")]
-    pairs = datasets.Dataset.from_dict(
-        {"anchor": texts, "positive": [text.replace("The", "A") for text in texts]}
-    )
+    pairs = datasets.Dataset.from_dict({"anchor": texts, "positive": [text.replace("The", "A") for text in texts]})
     arguments = library.SentenceTransformerTrainingArguments(
         output_dir=str(tmp_path / "checkpoints"), max_steps=12, per_device_train_batch_size=8, learning_rate=0.05,
         eval_strategy="steps", eval_steps=2, save_strategy="no", report_to="none", use_cpu=True,

@@ -59,9 +59,7 @@ def records(out: Path) -> list[list[Any]]:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    path = write_run(
-        tmp_path / "run", {"one": [0.5, 0.75, 1.0] * 5, "two": [0.25, 0.5, 0.5] * 5}, status="finished"
-    )
+    path = write_run(tmp_path / "run", {"one": [0.5, 0.75, 1.0] * 5, "two": [0.25, 0.5, 0.5] * 5}, status="finished")
     (path / "report.html").write_text("<p>report</p>")
     return path
 
@@ -69,9 +67,7 @@ def run(tmp_path: Path) -> Path:
 @pytest.mark.wandb
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_values_configuration_files_and_once_only(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_values_configuration_files_and_once_only(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary holds every headline with its interval, the configuration what was asked for; nothing of the machine;
     again: nothing; gone on: the same id."""
     pytest.importorskip("wandb")

@@ -97,9 +97,7 @@ def test_scales(ratings: list[list[int | None]]) -> None:
     assert krippendorff_alpha(linear, "interval") == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    "ratings", [[[3, 3, 3], [3, 3, 3]], [[1, _, 2], [_, 4, _]], [[1, 2, 3]], [[_, _], [_, _]]]
-)
+@pytest.mark.parametrize("ratings", [[[3, 3, 3], [3, 3, 3]], [[1, _, 2], [_, 4, _]], [[1, 2, 3]], [[_, _], [_, _]]])
 def test_undefined_without_pairs_or_without_variation(ratings: list[list[int | None]]) -> None:
     """NaN: nothing could have disagreed."""
     assert math.isnan(krippendorff_alpha(ratings))
@@ -172,9 +170,7 @@ def test_gwets_first_coefficient_of_four_observers():
 
 
 @given(
-    st.lists(
-        st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=6, max_size=6), min_size=2, max_size=4
-    ),
+    st.lists(st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=6, max_size=6), min_size=2, max_size=4),
     st.sampled_from([None, "linear", "quadratic"]),
 )
 def test_gwets_coefficient_is_the_formula(ratings, weights):

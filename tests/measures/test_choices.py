@@ -26,9 +26,7 @@ def test_agrees_with_scikit_learn(both: tuple[list[int], list[int]], positive: i
         actual, predicted, labels=[positive], average=None, zero_division=math.nan
     )
     assert scores.accuracy == metrics.accuracy_score(actual, predicted)
-    assert [scores.precision, scores.recall, scores.f1] == pytest.approx(
-        [x[0] for x in expected[:3]], nan_ok=True
-    )
+    assert [scores.precision, scores.recall, scores.f1] == pytest.approx([x[0] for x in expected[:3]], nan_ok=True)
 
 
 def test_by_hand() -> None:

@@ -15,8 +15,7 @@ from embassay.measures import ami, ari, v_measure
 
 groupings = st.integers(1, 40).flatmap(
     lambda n: st.tuples(
-        st.lists(st.integers(0, 5), min_size=n, max_size=n),
-        st.lists(st.integers(0, 5), min_size=n, max_size=n),
+        st.lists(st.integers(0, 5), min_size=n, max_size=n), st.lists(st.integers(0, 5), min_size=n, max_size=n)
     )
 )
 

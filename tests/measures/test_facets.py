@@ -30,9 +30,7 @@ FACETS = {"a": ["x", "y"], "b": ["x"], "c": ["z"], "d": ["y", "z"]}
 def test_by_hand() -> None:
     """b, a, n (no facet), d: x; then y as well; then nothing; then z, so that nothing is left."""
     ranked = ["b", "a", "n", "d"]
-    assert [facet_recall(FACETS, ranked, k) for k in (1, 2, 3, 4)] == pytest.approx(
-        [1 / 3, 2 / 3, 2 / 3, 1.0]
-    )
+    assert [facet_recall(FACETS, ranked, k) for k in (1, 2, 3, 4)] == pytest.approx([1 / 3, 2 / 3, 2 / 3, 1.0])
     # Of b, a and d each adds something; of a, b, d only b adds nothing.
     assert redundancy(FACETS, ranked, 4) == 0.0
     assert redundancy(FACETS, ["a", "b", "n", "d"], 4) == pytest.approx(1 / 3)
@@ -75,9 +73,7 @@ def test_documents_that_are_taken_out_leave_their_rank() -> None:
 
 
 NAMES = st.lists(st.sampled_from("abcdefgh"), unique=True, min_size=1, max_size=8)
-TABLES = st.dictionaries(
-    st.sampled_from("abcdefgh"), st.sets(st.sampled_from("xyzw"), min_size=1), min_size=1
-)
+TABLES = st.dictionaries(st.sampled_from("abcdefgh"), st.sets(st.sampled_from("xyzw"), min_size=1), min_size=1)
 
 
 @given(TABLES, NAMES, st.integers(1, 8))

@@ -17,9 +17,7 @@ from embassay.errors import ModelError, UsageError
 from embassay.measures import MEASURES, alpha_ndcg, evaluate_graded, grade, nrbp, ra_nwg_novelty
 
 # ir_measures 0.4.3 reads numbers with classes that Python 3.12 warns of.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:ast:DeprecationWarning", "ignore:Attribute:DeprecationWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore:ast:DeprecationWarning", "ignore:Attribute:DeprecationWarning")
 
 BOTH = {
     "RAnWG(alpha=1)@10": "RA-nWG@10",
@@ -39,9 +37,7 @@ def collection() -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]
     """40 queries; some without a good document, one that was not answered."""
     rng = np.random.default_rng(3)
     ids = [f"d{i}" for i in range(30)]
-    grades = {
-        f"q{i}": dict(zip(ids, rng.integers(1, 4 + i % 3, 20).tolist(), strict=False)) for i in range(40)
-    }
+    grades = {f"q{i}": dict(zip(ids, rng.integers(1, 4 + i % 3, 20).tolist(), strict=False)) for i in range(40)}
     runs = {q: dict(zip(rng.permutation(ids).tolist(), rng.random(30).tolist(), strict=True)) for q in grades}
     del runs["q7"]
     return grades, runs
@@ -53,9 +49,7 @@ def parsed(text: str) -> Any:
     return ir_measures.parse_measure(text)
 
 
-def records(
-    qrels: dict[str, dict[str, int]], runs: dict[str, dict[str, float]]
-) -> tuple[list[Any], list[Any]]:
+def records(qrels: dict[str, dict[str, int]], runs: dict[str, dict[str, float]]) -> tuple[list[Any], list[Any]]:
     return (
         [Qrel(q, d, g) for q, grades in qrels.items() for d, g in grades.items()],
         [ScoredDoc(q, d, s) for q, run in runs.items() for d, s in run.items()],
@@ -68,9 +62,7 @@ def test_ir_measures_computes_ours(theirs: str, ours: str, form: str, collection
     """Equal to ours query by query, NaN where undefined; the aggregate is the mean over the others."""
     measure = parsed(theirs)
     given = collection if form == "mappings" else records(*collection)
-    expected = dict(
-        zip(collection[0], evaluate_graded([ours], grade(*collection))[ours].tolist(), strict=True)
-    )
+    expected = dict(zip(collection[0], evaluate_graded([ours], grade(*collection))[ours].tolist(), strict=True))
     found = {one.query_id: one.value for one in ir_measures.iter_calc([measure], *given)}
     assert found == {query: pytest.approx(value, nan_ok=True) for query, value in expected.items()}
     known = [value for value in expected.values() if not math.isnan(value)]
@@ -131,17 +123,10 @@ def test_measures_of_others_are_theirs(collection: Any) -> None:
     sources = {f"d{i}": i % 4 for i in range(30)}
     names = ["alpha-nDCG@10", "alpha_nDCG(alpha=0.2)@5", "NRBP(beta=0.8)"]
     ours = evaluate_graded(names, grade(grades, runs, source=sources))
-    measures = [
-        alpha_nDCG(rel=4) @ 10,
-        alpha_nDCG(rel=4, alpha=0.2) @ 5,
-        NRBP(rel=4, beta=0.8),
-    ]
+    measures = [alpha_nDCG(rel=4) @ 10, alpha_nDCG(rel=4, alpha=0.2) @ 5, NRBP(rel=4, beta=0.8)]
     qrels = [Qrel(q, d, g, str(sources[d])) for q, each in grades.items() for d, g in each.items()]
     for name, measure in zip(names, measures, strict=True):
-        theirs = {
-            one.query_id: one.value
-            for one in ir_measures.iter_calc([measure], qrels, records(*collection)[1])
-        }
+        theirs = {one.query_id: one.value for one in ir_measures.iter_calc([measure], qrels, records(*collection)[1])}
         for query, value in zip(grades, ours[name].tolist(), strict=True):
             if max(grades[query].values()) >= measure["rel"]:
                 assert value == pytest.approx(theirs[query], abs=1e-9), (name, query)

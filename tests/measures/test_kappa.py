@@ -22,8 +22,7 @@ SUBJECTS = [
 
 
 @pytest.mark.parametrize(
-    ("ratings", "of_fleiss", "of_cohen", "share"),
-    [(SENTIMENT, -0.021277, 0, 1 / 3), (TEN, 0.548872, 0.552239, 0.7)],
+    ("ratings", "of_fleiss", "of_cohen", "share"), [(SENTIMENT, -0.021277, 0, 1 / 3), (TEN, 0.548872, 0.552239, 0.7)]
 )
 def test_check_values(ratings: tuple, of_fleiss: float, of_cohen: float, share: float) -> None:
     """HUME section 6."""
@@ -78,8 +77,7 @@ def test_cohen_agrees_with_scikit_learn(pairs: list[tuple[int, int]], weights: s
 
 
 @given(
-    st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=12),
-    st.permutations(range(4)),
+    st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=1, max_size=12), st.permutations(range(4))
 )
 def test_fleiss_by_its_definition(items: list[list[int]], renamed: list[int]) -> None:
     """Mean share of equal pairs per item against that of chance; labels may be renamed, raters and items reordered."""
@@ -124,9 +122,7 @@ def test_a_scale_puts_values_apart_that_nobody_used() -> None:
     one, other = [0, 0, 1, 5, 5], [0, 1, 1, 5, 0]
     on_scale = cohen_kappa(one, other, weights="linear", scale=range(6))
     # Disagreement 1 + 5; by chance (2 * [2*1 + 1*5] + 1 * [2*1 + 4] + 2 * [2*5 + 2*4]) / 5.
-    assert on_scale == pytest.approx(
-        1 - 6 / ((2 * (2 * 1 + 1 * 5) + (2 * 1 + 1 * 4) + 2 * (2 * 5 + 2 * 4)) / 5)
-    )
+    assert on_scale == pytest.approx(1 - 6 / ((2 * (2 * 1 + 1 * 5) + (2 * 1 + 1 * 4) + 2 * (2 * 5 + 2 * 4)) / 5))
     # The values found are 0, 1, 2 steps apart: disagreement 1 + 2, by chance 23 / 5.
     assert cohen_kappa(one, other, weights="linear") == pytest.approx(1 - 3 / (23 / 5))
 

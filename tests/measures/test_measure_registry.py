@@ -20,11 +20,7 @@ GROUPS = ([0, 0, 1, 1, 2, 2], [5, 5, 6, 6, 7, 7], [0, 1, 2, 0, 1, 2])
 NUMBERS = ([1.0, 2.0, 4.0], [2.0, 4.0, 8.0], [3.0, 2.0, 1.0])
 CHOICES = ([1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 1, 1])
 PAIRS = ([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.1], [0.2, 0.9, 0.1, 0.8])
-GRADED = (
-    {"a": 5, "b": 5, "c": 4, "d": 3, "e": 1},
-    {"a": 0.9, "b": 0.8, "c": 0.7},
-    {"e": 0.9, "x": 0.8, "a": 0.1},
-)
+GRADED = ({"a": 5, "b": 5, "c": 4, "d": 3, "e": 1}, {"a": 0.9, "b": 0.8, "c": 0.7}, {"e": 0.9, "x": 0.8, "a": 0.1})
 FACETS = ({"a": ["x"], "b": ["y"], "c": ["x", "y"]}, ["c", "a"], ["a", "n"])
 # Spelling -> what is right, a perfect answer, a worse one. A new measure adds its row here.
 TABLE: dict[str, tuple[Any, Any, Any]] = {
@@ -140,12 +136,7 @@ def test_every_measure_has_its_row_in_the_documentation() -> None:
     """The reference says of each measure what the registry says; the page about measures names each kind."""
     page = Path(__file__).parents[2] / "docs" / "reference" / "measures.md"
     lines = page.read_text(encoding="utf-8").replace("\\", "").splitlines()
-    rows = {
-        name: line
-        for line in lines
-        if line.startswith("| [`")
-        for name in line.split(" | ")[0].split("`")[1::2]
-    }
+    rows = {name: line for line in lines if line.startswith("| [`") for name in line.split(" | ")[0].split("`")[1::2]}
     for one in MEASURES:
         facts = dict(one.facts)
         low, high = ast.literal_eval(facts["range"])

@@ -38,9 +38,7 @@ ids = st.sampled_from([f"d{i}" for i in range(12)] + ["D1", "é", "文", "d", "~
 # Few values, so that ties are common; some differ as doubles only, not in single precision.
 scores = st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-12, 2.5, -3.0, 0.1, 0.1 + 1e-9, 1e30, 7.0])
 # The oracle does not return from a query that has negative judgements only.
-judgements = st.dictionaries(ids, st.integers(-1, 3), min_size=1).filter(
-    lambda gains: max(gains.values()) >= 0
-)
+judgements = st.dictionaries(ids, st.integers(-1, 3), min_size=1).filter(lambda gains: max(gains.values()) >= 0)
 run = st.dictionaries(ids, scores, min_size=1)
 collections = st.lists(st.tuples(judgements, run), min_size=1, max_size=4)
 
@@ -83,9 +81,7 @@ def test_ndcg_by_hand() -> None:
     expected = (3 + 1 / 2) / (3 + 1 / math.log2(3))
     assert ndcg({"a": 3, "b": 1}, ["a", "x", "b"], 10) == pytest.approx(expected, abs=1e-12)
     exponential = (7 + 1 / 2) / (7 + 1 / math.log2(3))
-    assert ndcg({"a": 3, "b": 1}, ["a", "x", "b"], 10, gain="exponential") == pytest.approx(
-        exponential, abs=1e-12
-    )
+    assert ndcg({"a": 3, "b": 1}, ["a", "x", "b"], 10, gain="exponential") == pytest.approx(exponential, abs=1e-12)
 
 
 def test_the_others_by_hand() -> None:
@@ -166,9 +162,7 @@ def test_arrays_and_mappings_agree(rows: list[list[int]], k: int, gain: str) -> 
     expected = ndcg(qrels, runs, k, gain=gain)
     assert np.allclose(ndcg_arrays(found, np.array(rows), k, gain=gain), expected, equal_nan=True)
     padded = np.pad(np.array(rows), ((0, 0), (0, 2)))
-    assert np.allclose(
-        ndcg_arrays(np.pad(found, ((0, 0), (0, 4))), padded, k, gain=gain), expected, equal_nan=True
-    )
+    assert np.allclose(ndcg_arrays(np.pad(found, ((0, 0), (0, 4))), padded, k, gain=gain), expected, equal_nan=True)
 
 
 def test_what_cannot_be_measured_is_refused() -> None:
@@ -214,9 +208,7 @@ GRADED = {
 
 
 @given(collections, st.integers(1, 3))
-def test_levels_agree_with_trec_eval(
-    collection: list[tuple[dict[str, int], dict[str, float]]], level: int
-) -> None:
+def test_levels_agree_with_trec_eval(collection: list[tuple[dict[str, int], dict[str, float]]], level: int) -> None:
     """`rel` is trec_eval's relevance level, for all but nDCG; undefined where nothing reaches it."""
     qrels = {f"q{i}": gains for i, (gains, _) in enumerate(collection)}
     runs = {f"q{i}": ranking for i, (_, ranking) in enumerate(collection)}
@@ -238,11 +230,7 @@ def test_graded_rankings_agree_with_trec_eval() -> None:
     names = [f"d{i}" for i in range(30)]
     grades = {
         f"q{i}": dict(
-            zip(
-                rng.permutation(names)[: rng.integers(1, 25)].tolist(),
-                rng.integers(1, 6, 25).tolist(),
-                strict=False,
-            )
+            zip(rng.permutation(names)[: rng.integers(1, 25)].tolist(), rng.integers(1, 6, 25).tolist(), strict=False)
         )
         for i in range(500)
     }
@@ -260,9 +248,7 @@ def test_graded_rankings_agree_with_trec_eval() -> None:
                     assert math.isnan(value)
     good = {query: {one: int(value >= 4) for one, value in each.items()} for query, each in grades.items()}
     assert values["AP"] == pytest.approx(average_precision(good, runs), nan_ok=True)
-    assert values["nDCG(gain='exponential')@5"] == pytest.approx(
-        ndcg(gains, runs, 5, gain="exponential"), nan_ok=True
-    )
+    assert values["nDCG(gain='exponential')@5"] == pytest.approx(ndcg(gains, runs, 5, gain="exponential"), nan_ok=True)
 
 
 def test_a_level_must_be_above_0() -> None:

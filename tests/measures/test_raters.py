@@ -93,12 +93,7 @@ def test_marks_of_three_raters_on_shared_queries() -> None:
     ("value", "coefficient", "band"),
     [
         *((0.81, "kappa", "excellent"), (0.8, "kappa", "substantial"), (0.61, "kappa", "substantial")),
-        *(
-            (0.6, "kappa", "moderate"),
-            (0.4, "kappa", "fair"),
-            (0.2, "kappa", "poor"),
-            (-0.5, "kappa", "poor"),
-        ),
+        *((0.6, "kappa", "moderate"), (0.4, "kappa", "fair"), (0.2, "kappa", "poor"), (-0.5, "kappa", "poor")),
         *((0.71, "correlation", "strong"), (0.7, "correlation", "moderate"), (0.4, "correlation", "weak")),
         *((0.913605, "ari", "excellent"), (0.150855, "ari", "poor"), (0.0, "ari", "poor")),
         *((-0.001221, "ari", "none"), (math.nan, "kappa", "NA"), (math.nan, "ari", "NA")),

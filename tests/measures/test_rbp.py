@@ -73,9 +73,7 @@ def test_a_chance_that_is_none(p: float) -> None:
     level=st.integers(1, 5),
     seed=st.integers(0, 2**32 - 1),
 )
-def test_it_is_the_published_formula(
-    grades: list[int], unjudged: int, p: float, level: int, seed: int
-) -> None:
+def test_it_is_the_published_formula(grades: list[int], unjudged: int, p: float, level: int, seed: int) -> None:
     """Whatever stands where; long lists and great patience included."""
     judged = {f"d{i}": grade for i, grade in enumerate(grades)}
     ranking = np.random.default_rng(seed).permutation([*judged, *(f"u{i}" for i in range(unjudged))]).tolist()

@@ -48,14 +48,7 @@ def test_published_cells_of_example_b5() -> None:
     found = sensitivity_grid({"a": grade(POOLS["q1"], top_of("4 4 3 5 5"))}, 5)
     scores = {(cell.cap4, cell.cap3): cell.scores["a"] for cell in found.cells if cell.alpha == 1}
     assert scores == pytest.approx(
-        {
-            (0.75, 0.2): 0.74,
-            (0.75, 0.25): 0.75,
-            (0.75, 0.33): 0.766,
-            (1, 0.2): 0.84,
-            (1, 0.25): 0.85,
-            (1, 0.33): 0.866,
-        }
+        {(0.75, 0.2): 0.74, (0.75, 0.25): 0.75, (0.75, 0.33): 0.766, (1, 0.2): 0.84, (1, 0.25): 0.85, (1, 0.33): 0.866}
     )
     assert all(math.isnan(cell.tau) for cell in found.cells)
     assert math.isnan(found.lowest_tau)
@@ -63,11 +56,7 @@ def test_published_cells_of_example_b5() -> None:
 
 def test_systems_that_differ_by_rounding_are_equal() -> None:
     """Trap T8: a difference of no more than 1e-9 orders nothing."""
-    same = {
-        "a": grade(POOLS, SYSTEMS["one"]),
-        "b": grade(POOLS, SYSTEMS["one"]),
-        "c": grade(POOLS, SYSTEMS["two"]),
-    }
+    same = {"a": grade(POOLS, SYSTEMS["one"]), "b": grade(POOLS, SYSTEMS["one"]), "c": grade(POOLS, SYSTEMS["two"])}
     for cell in sensitivity_grid(same, 5).cells:
         assert cell.order.index("b") == cell.order.index("a") + 1
 
@@ -84,9 +73,7 @@ def test_what_counts_as_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_grid_can_be_chosen() -> None:
     """Other values, other settings of the weights; the default must be on the grid."""
     systems = {"a": grade(POOLS, SYSTEMS["one"])}
-    found = sensitivity_grid(
-        systems, 5, alphas=[1], cap4s=[1], cap3s=[0.25], weighting=Weighting(fallback_w3=0.1)
-    )
+    found = sensitivity_grid(systems, 5, alphas=[1], cap4s=[1], cap3s=[0.25], weighting=Weighting(fallback_w3=0.1))
     assert [cell.scores for cell in found.cells] == [found.cells[0].scores]
     assert found.largest_change == 0
     with pytest.raises(UsageError, match="lacks the default"):

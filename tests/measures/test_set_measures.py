@@ -118,14 +118,7 @@ def test_alpha_of_example_a(alpha: float, expected: float, w4: float, w3: float)
 
 @pytest.mark.parametrize(
     ("cap4", "cap3", "expected"),
-    [
-        (0.75, 0.2, 0.74),
-        (0.75, 0.25, 0.75),
-        (0.75, 0.33, 0.766),
-        (1, 0.2, 0.84),
-        (1, 0.25, 0.85),
-        (1, 0.33, 0.866),
-    ],
+    [(0.75, 0.2, 0.74), (0.75, 0.25, 0.75), (0.75, 0.33, 0.766), (1, 0.2, 0.84), (1, 0.25, 0.85), (1, 0.33, 0.866)],
 )
 def test_caps_of_example_b5(cap4: float, cap3: float, expected: float) -> None:
     """Both caps bind: the raw weights are 2.5 and 1."""
@@ -205,9 +198,7 @@ def test_documents_without_a_grade() -> None:
     assert judged_share(grades, retrieved, 1) == 0
     assert judged_share(grades, retrieved) == 0.5
     assert [int(flags(grade(grades, retrieved), k).unjudged[0]) for k in (1, 2, 4)] == [1, 1, 2]
-    with pytest.raises(
-        DataError, match="2 retrieved documents have no grade, the first at rank 1 of query 'q'"
-    ):
+    with pytest.raises(DataError, match="2 retrieved documents have no grade, the first at rank 1 of query 'q'"):
         harm({"q": grades}, {"q": retrieved}, 4, unjudged="error")
     assert harm({"q": grades}, {"q": retrieved[1:2]}, 4, unjudged="error").tolist() == [0]
     assert MEASURES.build("N-Recall4+(unjudged='condense')@2")(grades, retrieved) == 1
@@ -243,13 +234,7 @@ def test_levels_and_base_utilities() -> None:
     assert n_recall(grades, top_of("3 5"), 3, level=3) == about(2 / 3)
     assert MEASURES.build("N-Recall3+@3")(grades, top_of("3 5")) == about(2 / 3)
     assert weights([1, 1, 1, 1, 1], Weighting(b4=0.8, b3=0.2, b2=0.1)).tolist() == [0, 0.1, 0.2, 0.8, 1]
-    assert weights([1, 1, 1, 1, 0], Weighting(b4=0.8, b2=0.1, fallback_w3=0.3)).tolist() == [
-        0,
-        0.125,
-        0.3,
-        1,
-        1,
-    ]
+    assert weights([1, 1, 1, 1, 0], Weighting(b4=0.8, b2=0.1, fallback_w3=0.3)).tolist() == [0, 0.125, 0.3, 1, 1]
     assert ra_nwg(pool_of("0,0,4,6,10"), top_of("3 3 2"), 5, fallback_w3=0.5) == about(0.5)
 
 
@@ -315,9 +300,7 @@ def test_udcg_by_hand():
     assert evaluate_graded(["UDCG@5"], found)["UDCG@5"][0] == pytest.approx(1 / (1 + np.exp(-mean)))
     assert udcg({"a": 5, "b": 3, "c": 2, "d": 1}, [*"abcdx"], 5) == pytest.approx(1 / (1 + np.exp(-mean)))
     assert measured_udcg([True, False], [0.9, 0.6]) == pytest.approx(1 / (1 + np.exp(-(0.9 - 0.2) / 2)))
-    assert measured_udcg([True, False, False], [1, 1, 0.5]) == pytest.approx(
-        1 / (1 + np.exp(-(1 - 1 / 3 - 1 / 6) / 3))
-    )
+    assert measured_udcg([True, False, False], [1, 1, 0.5]) == pytest.approx(1 / (1 + np.exp(-(1 - 1 / 3 - 1 / 6) / 3)))
     assert np.isnan(measured_udcg([], []))
     with pytest.raises(UsageError):
         measured_udcg([True], [1.5])

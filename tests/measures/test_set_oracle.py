@@ -125,13 +125,7 @@ def test_agrees_with_the_definitions(queries: int) -> None:
         assert macro(values[name])[1:] == (int((~np.isnan(column)).sum()), queries)
     undefined = {name: int(np.isnan(values[name]).sum()) for name in NAMES}
     assert undefined["Harm@10"] == undefined["Precision4+@10"] == undefined["PROC_P4@10"] == 0
-    assert (
-        undefined["N-Recall5@10"]
-        > undefined["N-Recall4+@10"]
-        == undefined["Hit@10"]
-        > undefined["RA-nWG@10"]
-        > 0
-    )
+    assert undefined["N-Recall5@10"] > undefined["N-Recall4+@10"] == undefined["Hit@10"] > undefined["RA-nWG@10"] > 0
 
 
 counts = st.tuples(*[st.integers(0, 40)] * 5)
@@ -162,9 +156,7 @@ def test_the_order_of_the_first_k_does_not_count(
     first, rest = retrieved[:k], retrieved[k:]
     shuffled = random.sample(first, len(first)) + rest
     names = [name.replace("@10", f"@{k}") for name in NAMES if "rank" not in name and "condense" not in name]
-    one, other = (
-        evaluate_graded(names, grade(grades, order, source=source)) for order in (retrieved, shuffled)
-    )
+    one, other = (evaluate_graded(names, grade(grades, order, source=source)) for order in (retrieved, shuffled))
     for name in names:
         assert np.allclose(one[name], other[name], atol=1e-12, equal_nan=True), name
         assert np.isnan(one[name]) or 0 <= one[name] <= 1 + 1e-9, name
@@ -175,9 +167,7 @@ def test_a_ceiling_is_not_below_what_was_reached(
     grades: dict[str, int], retrieved: list[str], k: int, alpha: float
 ) -> None:
     """PROC of the list itself is at least the measure, and reached by the list in its best order."""
-    worth = dict(
-        enumerate(weights([list(grades.values()).count(g) for g in (1, 2, 3, 4, 5)], Weighting(alpha)), 1)
-    )
+    worth = dict(enumerate(weights([list(grades.values()).count(g) for g in (1, 2, 3, 4, 5)], Weighting(alpha)), 1))
     ordered = sorted(retrieved, key=lambda one: -worth.get(grades.get(one, 0), -1))
     best = proc(grades, retrieved, k, alpha=alpha)
     assert ra_nwg(grades, ordered, k, alpha=alpha) == pytest.approx(best, nan_ok=True)

@@ -28,17 +28,7 @@ from pathlib import Path
 from dockerfile import Step, cached_folder, context, expanded, steps
 
 ROOT = Path(__file__).parents[2]
-_OF_ETC = (
-    "hosts",
-    "login.defs",
-    "nsswitch.conf",
-    "passwd",
-    "pip.conf",
-    "resolv.conf",
-    "ssl",
-    "group",
-    "shadow",
-)
+_OF_ETC = ("hosts", "login.defs", "nsswitch.conf", "passwd", "pip.conf", "resolv.conf", "ssl", "group", "shadow")
 _PATH = "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -72,14 +62,7 @@ class Stage:
         values = {"HOME": home, **more, **self.env}
         rights = [] if uid == "0" else ["setpriv", f"--reuid={uid}", f"--regid={gid}", "--clear-groups"]
         line = f"cd {shlex.quote(self.work)} && exec {shlex.join([*rights, *command])}"
-        return [
-            "/usr/bin/env",
-            "-i",
-            *(f"{name}={value}" for name, value in values.items()),
-            "/bin/sh",
-            "-c",
-            line,
-        ]
+        return ["/usr/bin/env", "-i", *(f"{name}={value}" for name, value in values.items()), "/bin/sh", "-c", line]
 
 
 @dataclass(frozen=True)
@@ -111,9 +94,7 @@ class Machine:
                 (local / alias).symlink_to(self.python)
         return root
 
-    def command(
-        self, stage: Stage, inner: Sequence[str], binds: Sequence[tuple[Path, str]] = ()
-    ) -> list[str]:
+    def command(self, stage: Stage, inner: Sequence[str], binds: Sequence[tuple[Path, str]] = ()) -> list[str]:
         """The command line that runs `inner` in the stage's root: as its first process, in mounts of its own."""
         own = [(Path("/usr"), "/usr"), (Path("/dev"), "/dev"), *binds, *_local_packages()]
         prefix = self.python.parents[1]
@@ -131,16 +112,12 @@ class Machine:
         # The folder for /usr/local is in the read-only /usr: mounted before that is made read-only.
         return ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", "\n".join(lines)]
 
-    def run(
-        self, stage: Stage, command: Sequence[str], binds: Sequence[tuple[Path, str]] = (), code: int = 0
-    ) -> str:
+    def run(self, stage: Stage, command: Sequence[str], binds: Sequence[tuple[Path, str]] = (), code: int = 0) -> str:
         """What a command prints in the stage; SystemExit unless it ends with `code`."""
         line = self.command(stage, stage.as_user(command, _of_pip() | stage.passed), binds)
         done = subprocess.run(line, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         if done.returncode != code:
-            raise SystemExit(
-                f"{shlex.join(command)}\nended with {done.returncode} and not {code}:\n{done.stdout}"
-            )
+            raise SystemExit(f"{shlex.join(command)}\nended with {done.returncode} and not {code}:\n{done.stdout}")
         return done.stdout
 
 
@@ -171,9 +148,7 @@ def _carry_out(machine: Machine, stage: Stage, step: Step, names: dict[str, Stag
     elif step.verb == "COPY":
         _copy(stage, step, names, ignore)
     elif step.verb == "ENV":
-        stage.env |= {
-            name: expanded(value, values) for name, _, value in (w.partition("=") for w in step.words())
-        }
+        stage.env |= {name: expanded(value, values) for name, _, value in (w.partition("=") for w in step.words())}
     elif step.verb == "ARG":
         name, _, value = step.text.partition("=")
         stage.passed[name] = value
@@ -194,9 +169,7 @@ def _copy(stage: Stage, step: Step, names: dict[str, Stage], ignore: str) -> Non
     if before := step.options.get("from"):
         (source,) = sources
         # The stages are thrown away together: links do for copies.
-        shutil.copytree(
-            names[before].inside(source), stage.inside(target), symlinks=True, copy_function=os.link
-        )
+        shutil.copytree(names[before].inside(source), stage.inside(target), symlinks=True, copy_function=os.link)
         return
     for source in sources:
         files = list(context(ROOT, source, ignore))
@@ -215,9 +188,7 @@ def try_image(machine: Machine, image: Stage) -> None:
     shown = machine.run(image, [*entry, *image.said["CMD"].words()])
     assert "Commands" in shown, shown
     assert "--out" in machine.run(image, [*entry, "demo", "--help"])
-    run = shlex.split(
-        "sage run -s minilm -s wordllama -s bm25 -d sample -t preference --limit 20 --tokenizer words"
-    )
+    run = shlex.split("sage run -s minilm -s wordllama -s bm25 -d sample -t preference --limit 20 --tokenizer words")
     began = time.monotonic()
     told = machine.run(image, [*entry, *run, "--out", "first"])
     assert all(name in told for name in ("minilm", "wordllama", "bm25")), told
@@ -225,9 +196,7 @@ def try_image(machine: Machine, image: Stage) -> None:
     uid = int(image.account()[0])
     made = [image.inside("/runs/first/results.jsonl"), image.inside("/cache")]
     assert {path.stat().st_uid for path in made} == {uid} != {0}, made
-    assert (
-        machine.run(image, ["sh", "-c", "touch /opt/embassay/x 2>/dev/null || echo refused"]) == "refused\n"
-    )
+    assert machine.run(image, ["sh", "-c", "touch /opt/embassay/x 2>/dev/null || echo refused"]) == "refused\n"
     assert not list(image.inside("/opt/embassay/lib").glob("python3*/site-packages/torch"))
     _try_server(machine, image, entry)
 
@@ -239,9 +208,7 @@ def _try_server(machine: Machine, image: Stage, entry: list[str]) -> None:
         port = str(free.getsockname()[1])
     command = image.as_user([*entry, "serve", "/runs", "--host", "0.0.0.0", "--port", port], {})
     check = shlex.split(re.sub(r"^.*?CMD\s+", "", re.sub(r'[\[\],"]', " ", image.said["HEALTHCHECK"].text)))
-    with subprocess.Popen(
-        machine.command(image, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    ) as outer:
+    with subprocess.Popen(machine.command(image, command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as outer:
         first = _first_process(outer.pid)
         within = ["nsenter", f"--target={first}", "--mount", "--pid", "--root", *image.as_user(check, {})]
         answers = []
@@ -269,18 +236,12 @@ def _first_process(outer: int) -> int:
 
 def _of_pip() -> dict[str, str]:
     """How pip reaches its index from here."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name.startswith("PIP_") or name.endswith("_proxy")
-    }
+    return {name: value for name, value in os.environ.items() if name.startswith("PIP_") or name.endswith("_proxy")}
 
 
 def _local_packages() -> list[tuple[Path, str]]:
     """Folders of this machine that pip was told to look in."""
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True
-    ).stdout
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True).stdout
     found = {Path(path) for path in re.findall(r"(?:file://)?(/[^\s:'\"]+)", listed)}
     return [(path, str(path)) for path in sorted(found) if path.is_dir() and not path.is_relative_to("/etc")]
 
@@ -296,9 +257,7 @@ def main() -> int:
     """Build, try, tell how large it is."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--python", default=sys.executable, help="stands for the base image's Python")
-    parser.add_argument(
-        "--keep", type=Path, help="leave the stages in this folder, which must not be there yet"
-    )
+    parser.add_argument("--keep", type=Path, help="leave the stages in this folder, which must not be there yet")
     asked = parser.parse_args()
     if platform.system() != "Linux" or os.geteuid() or not shutil.which("unshare"):
         print("The Dockerfile's steps need Linux, root and unshare: not run here.")
@@ -314,9 +273,7 @@ def main() -> int:
         image = build(machine, (ROOT / "Dockerfile").read_text(), (ROOT / ".dockerignore").read_text())
         try_image(machine, image)
         files = [path for path in image.inside("/opt/embassay").rglob("*") if path.is_file()]
-        print(
-            f"{sum(path.lstat().st_size for path in files) / 1e6:6.0f} MB in /opt/embassay, {len(files):,} files"
-        )
+        print(f"{sum(path.lstat().st_size for path in files) / 1e6:6.0f} MB in /opt/embassay, {len(files):,} files")
     return 0
 
 

@@ -35,9 +35,7 @@ def tried(wheel: Path, folder: Path, interpreter: str) -> str:
     return f"{len(listed)} packages, a report of {size:.1f} MB"
 
 
-_LISTED = (
-    "from importlib.metadata import distributions; print(*(one.name.lower() for one in distributions()))"
-)
+_LISTED = "from importlib.metadata import distributions; print(*(one.name.lower() for one in distributions()))"
 
 
 def main() -> int:

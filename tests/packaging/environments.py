@@ -65,9 +65,7 @@ class Environment:
         command = [str(self.python), "-m", "pip", "install", "--quiet", *options, *requirements]
         _checked(command, dict(os.environ), self.work)
 
-    def run(
-        self, *command: str | Path, code: int = 0, more: Mapping[str, str] = {}, seconds: float = 600
-    ) -> str:
+    def run(self, *command: str | Path, code: int = 0, more: Mapping[str, str] = {}, seconds: float = 600) -> str:
         """What a command of this environment prints, both streams; Failed unless it ends with `code`."""
         environ = {
             "PATH": f"{self.python.parent}{os.pathsep}/usr/bin{os.pathsep}/bin",
@@ -190,11 +188,7 @@ def _uv() -> str | None:
 @cache
 def _uv_environment() -> dict[str, str]:
     # The oldest rule of pip's: the best version of all places, and not what the first place has.
-    told = {
-        "UV_INDEX_STRATEGY": "unsafe-best-match",
-        "UV_PYTHON_DOWNLOADS": "never",
-        "UV_LINK_MODE": "hardlink",
-    }
+    told = {"UV_INDEX_STRATEGY": "unsafe-best-match", "UV_PYTHON_DOWNLOADS": "never", "UV_LINK_MODE": "hardlink"}
     command = [sys.executable, "-m", "pip", "config", "list"]
     listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     for line in listed.splitlines():

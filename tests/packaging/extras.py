@@ -93,9 +93,7 @@ def main() -> int:
         wheel = asked.wheel or build(Path(scratch) / "dist", ROOT, "wheel")[0]
         for name in names:
             try:
-                install, use, size = tried(
-                    name, SMOKES[name], wheel.resolve(), Path(scratch) / "place", asked.python
-                )
+                install, use, size = tried(name, SMOKES[name], wheel.resolve(), Path(scratch) / "place", asked.python)
             except Failed as fault:
                 failed += 1
                 print(f"| {name} | failed | | |\n{fault}", flush=True)

@@ -140,9 +140,7 @@ def _names() -> Iterator[str]:
     for kind, path in REGISTRIES.items():
         module, _, name = path.partition(":")
         yield from (
-            f"{kind}: {entry.name}"
-            for entry in getattr(importlib.import_module(module), name)
-            if not entry.package
+            f"{kind}: {entry.name}" for entry in getattr(importlib.import_module(module), name) if not entry.package
         )
 
 
@@ -160,9 +158,7 @@ def _run() -> Iterator[str]:
     yield from (f"results.jsonl: {one.name}" for one in fields(ResultRow))
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch, "run")
-        command = (
-            "sage run -s jaccard -d sample -t preference -t sensitivity --limit 20 --tokenizer words --json"
-        )
+        command = "sage run -s jaccard -d sample -t preference -t sensitivity --limit 20 --tokenizer words --json"
         subprocess.run(
             [sys.executable, "-m", "embassay", *command.split(), "--out", str(out)],
             check=True, capture_output=True, env={**os.environ, "EMBASSAY_CACHE": scratch},
@@ -175,9 +171,7 @@ def _run() -> Iterator[str]:
             if path.suffix == ".parquet":
                 yield from (f"{inner.parts[0]}: {column}" for column in polars.read_parquet_schema(path))
         for path in out.glob("tables/*.csv"):
-            yield from (
-                f"{path.name}: {column}" for column in polars.read_csv(path, infer_schema=False).columns
-            )
+            yield from (f"{path.name}: {column}" for column in polars.read_csv(path, infer_schema=False).columns)
 
 
 def _beside(*parts: str) -> ModuleType:

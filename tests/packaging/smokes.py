@@ -13,19 +13,7 @@ from pathlib import Path
 
 from environments import ROOT
 
-SAGE = (
-    "embassay",
-    "sage",
-    "run",
-    "-d",
-    "sample",
-    "-t",
-    "preference",
-    "--tokenizer",
-    "words",
-    "--limit",
-    "20",
-)
+SAGE = ("embassay", "sage", "run", "-d", "sample", "-t", "preference", "--tokenizer", "words", "--limit", "20")
 Servers = Callable[[], AbstractContextManager[Mapping[str, str]]]
 
 
@@ -186,15 +174,10 @@ def _hub() -> Iterator[Mapping[str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         module.Repositories(Path(folder)).add(find_catalogue_entry("rte3"))
         command = [sys.executable, str(place / "wire.py"), folder]
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        ) as server:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as server:
             assert server.stdout
             try:
-                yield {
-                    "HF_ENDPOINT": f"http://127.0.0.1:{server.stdout.readline().strip()}",
-                    "EMBASSAY_DATA": "data",
-                }
+                yield {"HF_ENDPOINT": f"http://127.0.0.1:{server.stdout.readline().strip()}", "EMBASSAY_DATA": "data"}
             finally:
                 server.kill()
 
@@ -218,12 +201,7 @@ SMOKES: Mapping[str, Smoke] = {
         before=((_script(_TOOL)),),
     ),
     "ray": Smoke(_sage("jaccard", "--engine", "ray"), "jaccard", heavy=True),
-    "documents": Smoke(
-        ("embassay", "data", "check", "papers"),
-        "PowerPoint",
-        before=((_script(_FOLDER)),),
-        made=_DECK,
-    ),
+    "documents": Smoke(("embassay", "data", "check", "papers"), "PowerPoint", before=((_script(_FOLDER)),), made=_DECK),
     "hub": Smoke(("embassay", "data", "fetch", "rte3"), "2 rows", server=_hub),
     "llm": Smoke(_sage("openai:stub-model?base_url={STUB}/v1"), "stub-model", server=_vendors),
     "ann": Smoke(_script(_INDEX.format(spec="hnsw-f32")), "nearest to itself"),
@@ -231,44 +209,19 @@ SMOKES: Mapping[str, Smoke] = {
     "elastic": Smoke(_script(_INDEX.format(spec="elasticsearch")), "nearest to itself", server=_elastic),
     "web": Smoke(_script(_SERVED), '{"status":"ok"}'),
     "ir": Smoke(
-        (
-            "embassay",
-            "rag",
-            "score",
-            "--qrels",
-            "qrels",
-            "--run",
-            "run",
-            "-m",
-            "alpha-nDCG@2",
-            "-m",
-            "RA-nWG@2",
-        ),
+        ("embassay", "rag", "score", "--qrels", "qrels", "--run", "run", "-m", "alpha-nDCG@2", "-m", "RA-nWG@2"),
         "alpha-nDCG@2",
         before=(_script(_JUDGED),),
     ),
-    "mlflow": Smoke(
-        ("embassay", "export", "run", "--to", "mlflow", "--out", "store"), "", before=(_RUN,), heavy=True
-    ),
-    "figures": Smoke(
-        ("embassay", "export", "run", "--to", "figures", "--out", "figures"), "", before=(_RUN,)
-    ),
+    "mlflow": Smoke(("embassay", "export", "run", "--to", "mlflow", "--out", "store"), "", before=(_RUN,), heavy=True),
+    "figures": Smoke(("embassay", "export", "run", "--to", "figures", "--out", "figures"), "", before=(_RUN,)),
     "trackio": Smoke(
         ("embassay", "export", "run", "--to", "trackio", "--out", "store"), "", before=(_RUN,), heavy=True
     ),
-    "wandb": Smoke(
-        ("embassay", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True
-    ),
+    "wandb": Smoke(("embassay", "export", "run", "--to", "wandb", "--out", "store"), "", before=(_RUN,), heavy=True),
     "vendors": Smoke(_script(_VENDORS), "2 and 2 ranked", server=_vendors, heavy=True, own=False),
     "fuzz": Smoke(
-        (
-            "python",
-            str(ROOT / "benchmarks" / "fuzz_parsers.py"),
-            "--minutes",
-            "0.05",
-            "--target",
-            "spec of a system",
-        ),
+        ("python", str(ROOT / "benchmarks" / "fuzz_parsers.py"), "--minutes", "0.05", "--target", "spec of a system"),
         "spec of a system",
         heavy=True,
         own=False,

@@ -51,12 +51,7 @@ class Runner:
             is_skipped = "pull_request'" in step.get("if", "") and event != "pull_request"
             needed = re.search(r"hashFiles\('([^']+)'\)", step.get("if", ""))
             is_skipped |= needed is not None and not (self.place / needed[1]).is_file()
-            if (
-                "run" not in step
-                or step["name"] == "Install"
-                or is_skipped
-                or (any(codes.values()) and not is_always)
-            ):
+            if "run" not in step or step["name"] == "Install" or is_skipped or (any(codes.values()) and not is_always):
                 continue
             said = self.place / "output"
             said.write_text("")
@@ -92,11 +87,7 @@ def runner(tmp_path: Path) -> Runner:
     (tools / "gh").write_text(GH.format(python=sys.executable, kept=str(tmp_path / "comments.json")))
     for tool in tools.iterdir():
         tool.chmod(0o755)
-    rows = [
-        {"text": f"The {word} is on shelf {n}", "label": word}
-        for n in range(8)
-        for word in ("kettle", "atlas")
-    ]
+    rows = [{"text": f"The {word} is on shelf {n}", "label": word} for n in range(8) for word in ("kettle", "atlas")]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     env = {
         **os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT / "src"),

@@ -54,35 +54,16 @@ def history(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def write_line(version: str, ratio: float, *, quick: bool = False, cores: int = 2) -> str:
-    row = {
-        "title": "BM25",
-        "name": "5,000 texts",
-        "ratio": ratio,
-        "lowest": ratio - 0.1,
-        "highest": ratio + 0.1,
-    }
+    row = {"title": "BM25", "name": "5,000 texts", "ratio": ratio, "lowest": ratio - 0.1, "highest": ratio + 0.1}
     machine = {"processor": "x", "cores": cores, "system": "Linux"}
-    line = {
-        "date": "2026-01-02",
-        "version": version,
-        "quick": quick,
-        "machine": machine,
-        "comparisons": [row],
-    }
+    line = {"date": "2026-01-02", "version": version, "quick": quick, "machine": machine, "comparisons": [row]}
     return json.dumps(line) + "\n"
 
 
-def test_the_page_has_a_column_per_release_and_a_table_per_machine(
-    history: ModuleType, tmp_path: Path
-) -> None:
+def test_the_page_has_a_column_per_release_and_a_table_per_machine(history: ModuleType, tmp_path: Path) -> None:
     """The newest run of a version counts, and small runs do not."""
     path = tmp_path / "history.jsonl"
-    lines = [
-        write_line("1.0", 2.0),
-        write_line("1.0", 3.0),
-        write_line("1.1", 4.0),
-        write_line("1.1", 9.0, quick=True),
-    ]
+    lines = [write_line("1.0", 2.0), write_line("1.0", 3.0), write_line("1.1", 4.0), write_line("1.1", 9.0, quick=True)]
     path.write_text("".join([*lines, write_line("1.1", 5.0, cores=64)]))
     text = history.page(path)
     assert "| BM25: 5,000 texts | 3.00 (2.90–3.10) | 4.00 (3.90–4.10) |" in text
@@ -92,9 +73,7 @@ def test_the_page_has_a_column_per_release_and_a_table_per_machine(
 
 
 def test_the_page_is_that_of_the_history(history: ModuleType) -> None:
-    assert history.PAGE.read_text("utf-8") == history.page(), (
-        "renew it: python benchmarks/history_page.py --write"
-    )
+    assert history.PAGE.read_text("utf-8") == history.page(), "renew it: python benchmarks/history_page.py --write"
 
 
 @pytest.mark.slow

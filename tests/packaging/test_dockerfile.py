@@ -43,12 +43,8 @@ def test_its_context_is_the_package_and_nothing_else() -> None:
     for name in ("tests", "docs", "Makefile", ".ci", ".gitignore"):
         assert list(context(ROOT, name, IGNORE)) == []
     files = [path for name in copied for path in context(ROOT, name, IGNORE)]
-    assert {path.parts[0] for path in files} == {
-        *("LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "src")
-    }
-    assert not [
-        path for path in files if "__pycache__" in path.parts or path.suffix in (".nbi", ".nbc", ".pyc")
-    ]
+    assert {path.parts[0] for path in files} == {*("LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "src")}
+    assert not [path for path in files if "__pycache__" in path.parts or path.suffix in (".nbi", ".nbc", ".pyc")]
     assert ROOT / "src/embassay/py.typed" in [ROOT / path for path in files]
 
 

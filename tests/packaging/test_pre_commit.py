@@ -28,9 +28,7 @@ def repository(tmp_path: Path) -> Path:
     local = {**hook, "language": "system", "entry": command}
     place = tmp_path / "repository"
     place.mkdir()
-    (place / ".pre-commit-config.yaml").write_text(
-        yaml.safe_dump({"repos": [{"repo": "local", "hooks": [local]}]})
-    )
+    (place / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [{"repo": "local", "hooks": [local]}]}))
     subprocess.run(["git", "init", "--quiet"], cwd=place, check=True)
     return place
 
@@ -38,11 +36,7 @@ def repository(tmp_path: Path) -> Path:
 def run_hook(repository: Path) -> subprocess.CompletedProcess[str]:
     """pre-commit over what is staged."""
     subprocess.run(["git", "add", "--all"], cwd=repository, check=True)
-    home = {
-        "PRE_COMMIT_HOME": str(repository.parent / "home"),
-        "PYTHONPATH": str(ROOT / "src"),
-        "COLUMNS": "80",
-    }
+    home = {"PRE_COMMIT_HOME": str(repository.parent / "home"), "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "80"}
     return subprocess.run(
         [sys.executable, "-m", "pre_commit", "run"], cwd=repository, capture_output=True, text=True, check=False,
         env={**os.environ, **home}

@@ -15,9 +15,7 @@ def test_nothing_that_is_promised_has_changed_unnoticed() -> None:
     found = changes()
     gone = [line for line in found if line.startswith("-")]
     new = [line for line in found if line.startswith("+")]
-    assert not gone, (
-        f"Gone or changed, which breaks whoever uses it (docs/stability.md; then {RENEW}): {gone}, {new}"
-    )
+    assert not gone, f"Gone or changed, which breaks whoever uses it (docs/stability.md; then {RENEW}): {gone}, {new}"
     assert not new, f"New, and promised from now on; if that is meant: {RENEW}. {new}"
 
 

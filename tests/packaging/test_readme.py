@@ -38,10 +38,7 @@ def test_relative_links_lead_to_the_version_in_the_repository(readme_for_index) 
 
 def test_a_version_in_the_making_has_no_tag(readme_for_index) -> None:
     """Its links lead to the main branch."""
-    assert (
-        readme_for_index("[a](b.md)", "https://x.org/r", "0.3.0.dev0")
-        == "[a](https://x.org/r/blob/main/b.md)"
-    )
+    assert readme_for_index("[a](b.md)", "https://x.org/r", "0.3.0.dev0") == "[a](https://x.org/r/blob/main/b.md)"
 
 
 def test_without_a_repository_there_are_no_dead_links(readme_for_index) -> None:

@@ -90,15 +90,7 @@ def test_the_sdist_holds_what_the_repository_does_and_no_more(built: tuple[Path,
     with tarfile.open(built[0]) as packed:
         paths = [name.partition("/")[2] for name in packed.getnames()]
     assert {path.partition("/")[0] for path in paths} == {
-        *(
-            ".gitignore",
-            "CHANGELOG.md",
-            "CITATION.cff",
-            "CONTRIBUTING.md",
-            "Dockerfile",
-            "LICENSE",
-            "Makefile",
-        ),
+        *(".gitignore", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "Dockerfile", "LICENSE", "Makefile"),
         *("PKG-INFO", "README.md", "benchmarks", "docs", "hatch_build.py", "mkdocs.yml", "pyproject.toml"),
         *("src", "tests"),
     }

@@ -66,10 +66,7 @@ def main() -> int:
                 failed += 1
                 print(f"{which}: cannot be installed with Python {version}", flush=True)
                 continue
-            print(
-                f"{which}: Python {version}, {place.run('python', '-c', _VERSIONS, *NAMED).strip()}",
-                flush=True,
-            )
+            print(f"{which}: Python {version}, {place.run('python', '-c', _VERSIONS, *NAMED).strip()}", flush=True)
             failed += not passes(place, arguments)
     return int(bool(failed))
 

@@ -18,13 +18,7 @@ from embassay.errors import DataError
 from embassay.limits import TABLE
 from embassay.parquet import read_parquet, read_parquet_column_names, read_parquet_in_batches
 
-CRASH = (
-    Path(__file__).parents[1]
-    / "fuzz"
-    / "crashes"
-    / "parquet"
-    / "a_count_of_rows_that_ends_the_process.parquet"
-)
+CRASH = Path(__file__).parents[1] / "fuzz" / "crashes" / "parquet" / "a_count_of_rows_that_ends_the_process.parquet"
 FRAME = pl.DataFrame(
     {
         "id": [str(i) for i in range(1000)], "value": [None if i % 7 == 0 else i / 3 for i in range(1000)],
@@ -43,9 +37,7 @@ def test_a_file_is_what_polars_reads(path: Path, monkeypatch: pytest.MonkeyPatch
     """Values, types and order; from a path, also a relative one, or from bytes; some columns or all."""
     assert read_parquet(path).equals(pl.read_parquet(path))
     assert read_parquet(path).schema == pl.read_parquet(path).schema
-    assert read_parquet(path.read_bytes(), ["value", "id"]).equals(
-        pl.read_parquet(path, columns=["value", "id"])
-    )
+    assert read_parquet(path.read_bytes(), ["value", "id"]).equals(pl.read_parquet(path, columns=["value", "id"]))
     assert read_parquet_column_names(path) == ("id", "value", "list", "label")
     monkeypatch.chdir(path.parent)
     assert len(read_parquet(Path("x.parquet"))) == 1000
@@ -62,9 +54,7 @@ def test_a_file_without_rows(tmp_path: Path) -> None:
     """Still has its columns."""
     FRAME.clear().write_parquet(tmp_path / "x.parquet")
     assert read_parquet(tmp_path / "x.parquet").shape == (0, 4)
-    assert [frame.shape for frame in read_parquet_in_batches(tmp_path / "x.parquet", ["id"], rows=10)] == [
-        (0, 1)
-    ]
+    assert [frame.shape for frame in read_parquet_in_batches(tmp_path / "x.parquet", ["id"], rows=10)] == [(0, 1)]
 
 
 @given(st.lists(st.tuples(st.text(), st.none() | st.floats(), st.integers(-(2**63), 2**63 - 1)), max_size=20))
@@ -121,9 +111,7 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 
 def test_more_memory_than_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """400 MB of zeros in some kilobytes; with the limit as usual they are read."""
-    pl.select(zero=pl.repeat(0, 50_000_000, dtype=pl.Int64)).write_parquet(
-        tmp_path / "x.parquet", statistics=False
-    )
+    pl.select(zero=pl.repeat(0, 50_000_000, dtype=pl.Int64)).write_parquet(tmp_path / "x.parquet", statistics=False)
     monkeypatch.setenv(TABLE.environment_variable_name, "100MiB")
     with pytest.raises(DataError, match=r"larger than Embassay's limit.*EMBASSAY_LIMIT_TABLE=200MiB"):
         read_parquet(tmp_path / "x.parquet")
@@ -163,8 +151,7 @@ def test_threads_read_at_the_same_time(path: Path) -> None:
     """And no more readers are kept than two."""
     found: list[int] = []
     threads = [
-        threading.Thread(target=lambda: found.extend(len(read_parquet(path)) for _ in range(5)))
-        for _ in range(4)
+        threading.Thread(target=lambda: found.extend(len(read_parquet(path)) for _ in range(5))) for _ in range(4)
     ]
     for thread in threads:
         thread.start()
@@ -182,10 +169,6 @@ def test_a_program_ends_without_a_word(path: Path) -> None:
         f"print(len(read_parquet(Path({str(path)!r}))))"
     )
     done = subprocess.run(
-        [sys.executable, "-P", "-W", "error", "-c", code],
-        cwd=path.parent,
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-P", "-W", "error", "-c", code], cwd=path.parent, capture_output=True, text=True, check=True
     )
     assert (done.stdout, done.stderr) == ("1000\n", "")

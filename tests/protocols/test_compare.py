@@ -87,13 +87,9 @@ def test_by_item(pairs: list[tuple[float, float]], lost: int) -> None:
 @given(st.floats(-1, 1), st.floats(0.01, 1))
 def test_one_sided(difference: float, error: float) -> None:
     found = replace(
-        contrast_two_systems_by_test(side("a", 0.7, FIRST), side("b", 0.66, SECOND)),
-        difference=difference,
-        error=error,
+        contrast_two_systems_by_test(side("a", 0.7, FIRST), side("b", 0.66, SECOND)), difference=difference, error=error
     )
-    assert compute_one_sided_p(found) == pytest.approx(
-        float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9
-    )
+    assert compute_one_sided_p(found) == pytest.approx(float(scipy_stats.t.cdf(difference / error, N - 1)), abs=1e-9)
 
 
 def test_what_cannot_be_compared_says_why() -> None:

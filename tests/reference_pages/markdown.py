@@ -44,9 +44,7 @@ def brief(text: str) -> str:
 def plain(text: str) -> str:
     """Running text in which no character means anything to Markdown, but for what stands in backticks."""
     halves = re.split(r"(`[^`]*`)", text)
-    return "".join(
-        half if half.startswith("`") else re.sub(r"([*<_\\[\]])", r"\\\1", half) for half in halves
-    )
+    return "".join(half if half.startswith("`") else re.sub(r"([*<_\\[\]])", r"\\\1", half) for half in halves)
 
 
 def options(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> str:
@@ -58,17 +56,11 @@ def options(function: Callable[..., Any], leave_out: Iterable[str] = ()) -> str:
 
 def names(registry: Iterable[RegistryEntry[Any]]) -> str:
     """Everything of a registry as a list: name, facts, what it is."""
-    return "\n".join(
-        f"- `{one.name}`{_facts(one.facts)}: {plain(one.summary)}" for one in registry if not one.package
-    )
+    return "\n".join(f"- `{one.name}`{_facts(one.facts)}: {plain(one.summary)}" for one in registry if not one.package)
 
 
 def _facts(facts: Iterable[tuple[str, str]]) -> str:
-    said = [
-        plain(f"{name} {value}" if name in ("needs", "calls", "dims") else value)
-        for name, value in facts
-        if value
-    ]
+    said = [plain(f"{name} {value}" if name in ("needs", "calls", "dims") else value) for name, value in facts if value]
     return f" ({'; '.join(said)})" if said else ""
 
 
@@ -90,9 +82,7 @@ def _written(name: str, default: Any, kind: Any) -> str:
     if default is inspect.Parameter.empty or default is None or default == "":
         several = [one for one in get_args(kind) if one is not type(None)] or [kind]
         words = {"float": "X", "int": "N", "bool": "true|false", "str": "TEXT"}
-        each = [
-            get_args(one) if get_origin(one) is Literal else [words.get(one.__name__, "")] for one in several
-        ]
+        each = [get_args(one) if get_origin(one) is Literal else [words.get(one.__name__, "")] for one in several]
         value = "|".join(str(one) for values in each for one in values)
         return f"`{name}={value}`" + (" (required)" if default is inspect.Parameter.empty else "")
     return f"`{name}={str(default).lower() if isinstance(default, bool) else default}`"

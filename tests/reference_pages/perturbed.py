@@ -6,15 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embassay.registry import RegistryEntry
-from embassay.text import (
-    PERTURBATIONS,
-    TOKENIZERS,
-    channels,
-    open_tokenizer,
-    perturb,
-    perturbations,
-    semantics,
-)
+from embassay.text import PERTURBATIONS, TOKENIZERS, channels, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
 from embassay.text.semantics import build_negation_rules, negate_text
 from reference_pages.markdown import MADE, brief, names, options, plain

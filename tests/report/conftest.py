@@ -147,15 +147,10 @@ class _Writer:
         )
         return value
 
-    def items(
-        self, task: str, dataset: str, system: str, rows: list[tuple[str, str, str, float | None]]
-    ) -> None:
+    def items(self, task: str, dataset: str, system: str, rows: list[tuple[str, str, str, float | None]]) -> None:
         if not self.made.items:
             return
-        columns = {
-            name: [row[i] for row in rows]
-            for i, name in enumerate(("item_id", "variant", "measure", "value"))
-        }
+        columns = {name: [row[i] for row in rows] for i, name in enumerate(("item_id", "variant", "measure", "value"))}
         write_parquet_columns(self.folder.locate_cell_items(task, dataset, system), columns)
 
     def ids(self, kind: str, n: int) -> list[str]:
@@ -193,11 +188,7 @@ class _Writer:
         self.row("robustness", dataset, system, "robustness", sum(list(shares.values())[:3]) / 3, n=n)
         for name, value in shares.items():
             self.row("robustness", dataset, system, "share", value, variant=name, n=n)
-        similar = {
-            "original": 1.0,
-            "summary": 0.5 * level,
-            **dict.fromkeys(SUPERFICIAL + SEMANTIC, 0.9 * level),
-        }
+        similar = {"original": 1.0, "summary": 0.5 * level, **dict.fromkeys(SUPERFICIAL + SEMANTIC, 0.9 * level)}
         for edit, value in similar.items():
             self.row("robustness", dataset, system, "similarity", value, variant=edit, n=n)
         for edit in SUPERFICIAL:
@@ -239,9 +230,7 @@ class _Writer:
         level, n = self.levels[system], self.made.documents
         half = 0.02 if len(self.made.datasets) > 1 else None
         self.row("clustering", dataset, system, "v_measure", 0.5 * level, half=half, n=n)
-        self.row(
-            "clustering", dataset, system, "v_measure", 0.5 * level, half=None, variant="set", subset="1", n=n
-        )
+        self.row("clustering", dataset, system, "v_measure", 0.5 * level, half=None, variant="set", subset="1", n=n)
         rows = [("1", "set", "v_measure", 0.5 * level)]
         rows += [(item, "1", "cluster", float(self.rng.randrange(4))) for item in self.ids("text", n)]
         self.items("clustering", dataset, system, rows)
@@ -256,9 +245,7 @@ class _Writer:
         self.row("retrieval", dataset, system, "retention", 0.85 * level, variant="replaced", n=n)
         rows, ranked = [], []
         for edit in RETRIEVAL_EDITS:
-            self.row(
-                "retrieval", dataset, system, "retention", self.near(system), variant=f"replaced:{edit}", n=n
-            )
+            self.row("retrieval", dataset, system, "retention", self.near(system), variant=f"replaced:{edit}", n=n)
         for query in self.ids("q", n):
             for variant in ("original", "augmented", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS)):
                 rows.append((query, variant, "ndcg@10", self.near(system)))
@@ -273,9 +260,7 @@ class _Writer:
             return
         names = ("query_id", "version", "rank", "doc_id", "edit", "score", "gain")
         columns = {name: [row[i] for row in ranked] for i, name in enumerate(names)}
-        write_parquet_columns(
-            self.folder.locate_cell_items("retrieval", dataset, system, ".rankings"), columns
-        )
+        write_parquet_columns(self.folder.locate_cell_items("retrieval", dataset, system, ".rankings"), columns)
 
     def _texts(self, task: str, dataset: str) -> None:
         fields: dict[str, list[str]] = {
@@ -290,19 +275,14 @@ class _Writer:
         for i, item in enumerate(self.ids(kind, self.made.documents)):
             for name in fields:
                 rows.append(
-                    (
-                        item,
-                        name,
-                        "1" if name == "set" else f"topic {i % 4}" if name == "label" else self._text(i),
-                    )
+                    (item, name, "1" if name == "set" else f"topic {i % 4}" if name == "label" else self._text(i))
                 )
         if task == "preference":
             for i, item in enumerate(self.ids("sum", 2 * self.made.documents)):
                 rows += [(item, "source", self._text(i)), (item, "summary", self._text(i + 1))]
         if task == "retrieval":
             rows += [
-                (item, "query", f"what does text {i} say")
-                for i, item in enumerate(self.ids("q", self.made.queries))
+                (item, "query", f"what does text {i} say") for i, item in enumerate(self.ids("q", self.made.queries))
             ]
         columns = {name: [row[i] for row in rows] for i, name in enumerate(("item_id", "field", "text"))}
         write_parquet_columns(self.folder.locate_task_texts(task, dataset), columns)
@@ -344,9 +324,7 @@ class _Writer:
 
     def _scope(self, values: dict[str, float | None]) -> dict[str, Any]:
         """Ranges as the tests would give them if a difference of 0.02 were the least that can be told."""
-        complete = [
-            (v, name) for name, v in values.items() if v is not None and self.all[name] != "reference"
-        ]
+        complete = [(v, name) for name, v in values.items() if v is not None and self.all[name] != "reference"]
         complete.sort(key=lambda one: (-one[0], one[1]))
         names = [name for _, name in complete]
         empty = {"systems": names, "rank_low": [], "rank_high": [], "best": [], "pairs": []}
@@ -372,14 +350,7 @@ class _Writer:
                     }
                 )
         best = [name for name, one in zip(names, low, strict=True) if one == 1]
-        return {
-            "systems": names,
-            "rank_low": low,
-            "rank_high": high,
-            "best": best,
-            "pairs": pairs,
-            "reason": "",
-        }
+        return {"systems": names, "rank_low": low, "rank_high": high, "best": best, "pairs": pairs, "reason": ""}
 
     def _manifest(self) -> dict[str, Any]:
         made = self.made
@@ -426,9 +397,7 @@ class _Writer:
                     "source": dataset,
                     "lang": "en",
                     "fingerprint": "9f2c41ab",
-                    "tasks": {
-                        task: {"n": made.documents, "skipped": [], "warnings": []} for task in made.tasks
-                    },
+                    "tasks": {task: {"n": made.documents, "skipped": [], "warnings": []} for task in made.tasks},
                 }
                 for dataset in made.datasets
             ],
@@ -453,11 +422,7 @@ class _Writer:
         state = self.state(task, dataset, name)
         counts = {"documents": self.made.documents}
         if self.all[name] == "embedding":
-            counts |= {
-                "texts_encoded": 3000,
-                "texts_cached": 0,
-                "texts_truncated": 214 if name == "birch-base" else 0,
-            }
+            counts |= {"texts_encoded": 3000, "texts_cached": 0, "texts_truncated": 214 if name == "birch-base" else 0}
         return {
             "key": slugify_name(f"{task}{dataset}{name}"),
             "task": task,

@@ -128,9 +128,7 @@ def published(*, llms: bool = True) -> Summary:
 def _published(cells: Sequence[str], family: Family, *, llms: bool) -> DatasetLanguageRecord:
     dataset, lang, n, human, low, high, agreed, singles, *scores = cells
     items, value = int(n), float(human) / 100
-    bar = Estimate(
-        value=value, low=float(low) / 100, high=float(high) / 100, n=items, method=_method(family, singles)
-    )
+    bar = Estimate(value=value, low=float(low) / 100, high=float(high) / 100, n=items, method=_method(family, singles))
     people = [] if singles == "-" else [float(one) / 100 for one in singles.split("/")]
     draw = random.Random(f"{dataset} {lang}")
     judges = LLMS if llms and family != "clustering" else ()
@@ -178,9 +176,7 @@ def pair(
         n=human.n,
         human=human,
         annotators=tuple(
-            AnnotatorScore(
-                id=f"annotator-{i + 1}", kind=kind, score=one, items=human.n, seconds=4.2 + i, flagged=i
-            )
+            AnnotatorScore(id=f"annotator-{i + 1}", kind=kind, score=one, items=human.n, seconds=4.2 + i, flagged=i)
             for i, one in enumerate(singles)
         ),
         conventions={"paper": human.value, "mean": fmean(singles), "first": singles[0]},
@@ -247,12 +243,7 @@ def _wins(pairs: Sequence[DatasetLanguageRecord]) -> Iterable[PeopleWinCount]:
             yield PeopleWinCount(by=by, group=name, reference=reference, wins=won, pairs=len(own))  # type: ignore[arg-type]
 
 
-SYSTEMS = {
-    "wordllama": "embedding",
-    "potion-retrieval-32M": "embedding",
-    "bm25": "classical",
-    "jaccard": "classical",
-}
+SYSTEMS = {"wordllama": "embedding", "potion-retrieval-32M": "embedding", "bm25": "classical", "jaccard": "classical"}
 JUDGE = "openai:http://127.0.0.1:9/v1?model=stub-judge"
 
 
@@ -298,9 +289,7 @@ def _own(given: Any, kind: Any, n: int, judge: str) -> DatasetLanguageRecord:
         models,
         () if family == "clustering" else (judged,),
         kind=kind,
-        ceiling=Estimate(
-            value=value - 0.04, low=value - 0.12, high=value + 0.03, n=n, method="bootstrap over items"
-        )
+        ceiling=Estimate(value=value - 0.04, low=value - 0.12, high=value + 0.03, n=n, method="bootstrap over items")
         if len(people) > 1
         else None,
         need=SeparationSampleSize(
@@ -330,9 +319,7 @@ def write_hume_run(path: Path, made: Summary | None = None, *, name: str = "") -
     write_summary(path, made)
     (path / "tables").mkdir(exist_ok=True)
     rows = "\n".join(f"| {one.name} | {100 * (one.human.value or 0.0):.1f} |" for one in made.pairs)
-    (path / "tables" / "hume_pairs.md").write_text(
-        f"**HUME: people by pair**\n\n| Pair | Human |\n|---|---|\n{rows}\n"
-    )
+    (path / "tables" / "hume_pairs.md").write_text(f"**HUME: people by pair**\n\n| Pair | Human |\n|---|---|\n{rows}\n")
     folder.write_manifest(_manifest(name or path.name, made))
     return path
 

@@ -12,13 +12,7 @@ import numpy as np
 from embassay.protocols.kernel.estimates import bootstrap_interval
 from embassay.protocols.pteb.conclusions import make_pteb_summary_and_comparisons
 from embassay.protocols.wordings.records import ParaphraseOutcome
-from embassay.protocols.wordings.scores import (
-    DatasetInRun,
-    SystemInRun,
-    TaskInRun,
-    WordingRunSetup,
-    WordingSourceInRun,
-)
+from embassay.protocols.wordings.scores import DatasetInRun, SystemInRun, TaskInRun, WordingRunSetup, WordingSourceInRun
 from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 from embassay.records import HeadlineComponent, ResultRow
 from embassay.runs.folder import CellRecord, RunFolder, format_value_as_json, write_parquet_columns
@@ -154,9 +148,7 @@ class _Writer:
                        counts={"texts_encoded": 80, "texts_cached": 0}, variant=variant)
         )  # fmt: skip
 
-    def _row(
-        self, task: str, dataset: str, system: str, variant: str, measure: str, part: HeadlineComponent
-    ) -> None:
+    def _row(self, task: str, dataset: str, system: str, variant: str, measure: str, part: HeadlineComponent) -> None:
         low, high = bootstrap_interval(part.replicates, part.value)
         self.rows.append(
             ResultRow("pteb", task, dataset, "", "en", variant, system, measure, part.value, part.n, low, high,
@@ -271,6 +263,4 @@ def _paraphrase(place: int, run: int) -> ParaphraseOutcome:
     if place == 3 and run == 1:
         return ParaphraseOutcome(text_of(place), "en", "", "", "too long", "210 characters for 60", 6, 1338)
     wording = f"{REWORDED[place % 4]} ({place}{'abc'[run % 3]})"
-    return ParaphraseOutcome(
-        text_of(place), "en", "", wording, "ok", attempts=1, seed=1337 + run, seconds=0.2
-    )
+    return ParaphraseOutcome(text_of(place), "en", "", wording, "ok", attempts=1, seed=1337 + run, seconds=0.2)

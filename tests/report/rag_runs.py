@@ -46,9 +46,7 @@ def write_score_run(path: Path, *, runs: tuple[str, ...] = RUNS, queries: int = 
     found: dict[str, dict[str, list[str]]] = {run: {} for run in runs}
     for i in range(queries):
         query, docs = f"q{i}", [f"q{i}-d{j}" for j in range(40)]
-        grades = (
-            rng.choice([1, 2, 3, 4, 5], size=40, p=[0.6, 0.2, 0.1, 0.06, 0.04]) if i else np.ones(40, int)
-        )
+        grades = rng.choice([1, 2, 3, 4, 5], size=40, p=[0.6, 0.2, 0.1, 0.06, 0.04]) if i else np.ones(40, int)
         judged[query] = dict(zip(docs, grades.tolist(), strict=True))
         for place, run in enumerate(runs):
             noisy = grades + rng.normal(0, 0.8 + 0.9 * place, 40)
@@ -145,8 +143,7 @@ def write_golden_run(
                 for i in range(1, 21)
             ]
             write_file_atomically(
-                SingleQueryFolder(path, one.folder).ranked(20),
-                "".join(json.dumps(row) + "\n" for row in rows),
+                SingleQueryFolder(path, one.folder).ranked(20), "".join(json.dumps(row) + "\n" for row in rows)
             )
     return path
 

@@ -42,9 +42,7 @@ def of_cards(seed: int) -> Made:
         for finding in of(run, row)
     ]
     claims = tuple(claim for finding in found for claim in finding.claims)
-    return VerdictText(
-        (), tuple(finding.format_clause_as_sentence for finding in found), claims
-    ), drawn.tables()
+    return VerdictText((), tuple(finding.format_clause_as_sentence for finding in found), claims), drawn.tables()
 
 
 def of_sage(seed: int) -> Made:
@@ -55,15 +53,10 @@ def of_sage(seed: int) -> Made:
     for name in drawn.names if has_shares and "robustness" in drawn.tasks else ():
         for dataset in drawn.datasets:
             share = float(drawn.rng.choice([0, 0.1, 0.5, 0.6, 1.0]))
-            drawn.row(
-                "robustness", name, "share", share, dataset=dataset, variant="superficial_over_semantic"
-            )
+            drawn.row("robustness", name, "share", share, dataset=dataset, variant="superficial_over_semantic")
             shares[name] = max(share, shares.get(name, 0.0))
     run = drawn.run()
-    counts = {
-        "noise": (sum(share > 0.5 for share in shares.values()), len(shares)),
-        "leaders": (0, len(drawn.tasks)),
-    }
+    counts = {"noise": (sum(share > 0.5 for share in shares.values()), len(shares)), "leaders": (0, len(drawn.tasks))}
     tables = drawn.tables(values={"share": shares}, counts=counts, closed=frozenset({"share"}))
 
     return sage_verdict(run.record, run.board), tables
@@ -89,9 +82,7 @@ def of_pteb(seed: int) -> Made:
                 drawn.row(task, name, "delta", own, dataset=dataset)
                 cells[name] = min(own, cells.get(name, 0.0))
     order = drawn.scopes[lead]["systems"]
-    before = (
-        drawn.rng.permutation(len(order)).tolist() if drawn.rng.random() < 0.7 else list(range(len(order)))
-    )
+    before = drawn.rng.permutation(len(order)).tolist() if drawn.rng.random() < 0.7 else list(range(len(order)))
     tau = float(drawn.rng.uniform(-1, 1))
     if len(order) > 1:
         drawn.compared["rank_stability"] = {
@@ -135,9 +126,7 @@ def of_hteb(seed: int) -> Made:
     axes: dict[str, dict[str, tuple[float, float | None, float | None]]] = {}
     totals: dict[str, float] = {}
     for name in drawn.names:
-        of = {
-            axis: round(float(drawn.rng.normal(-0.02, 0.04)), 3) for axis in AXES if drawn.rng.random() < 0.9
-        }
+        of = {axis: round(float(drawn.rng.normal(-0.02, 0.04)), 3) for axis in AXES if drawn.rng.random() < 0.9}
         axes[name] = {axis: (value, *ends_of(drawn.rng, value)) for axis, value in of.items()}
         for axis, (value, low, high) in axes[name].items():
             drawn.row("overall", name, "delta", value, low, high, variant=format_axis_part_name(axis))
@@ -188,9 +177,7 @@ def of_calibration(seed: int) -> Made:
             thresholds.setdefault(name, {})[dataset] = value
             drawn.row("pairs", name, "threshold", value, dataset=dataset, variant="precision")
             recalls[name, dataset] = float(drawn.rng.uniform(0, 1))
-            drawn.row(
-                "pairs", name, "sample_recall", recalls[name, dataset], dataset=dataset, variant="precision"
-            )
+            drawn.row("pairs", name, "sample_recall", recalls[name, dataset], dataset=dataset, variant="precision")
             for part in ("short texts", "long texts", "numbers"):
                 off = round(float(drawn.rng.normal(0, 0.08)), 2)
                 drawn.row("pairs", name, "gap", off, dataset=dataset, subset=part)

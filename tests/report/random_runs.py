@@ -63,11 +63,7 @@ class Drawn:
         self.names = NAMES[: int(self.rng.integers(1, self.most + 1))]
         self.kinds = {
             **{name: str(self.rng.choice(["embedding", "classical"])) for name in self.names},
-            **{
-                name: "reference"
-                for name in REFERENCES
-                if self.rng.random() < 0.6 and self.kind not in UNREFERRED
-            },
+            **{name: "reference" for name in REFERENCES if self.rng.random() < 0.6 and self.kind not in UNREFERRED},
         }
         of = TASKS[self.kind]
         # SAGE's overall score needs all its tasks, so half of its runs have them.
@@ -115,11 +111,7 @@ class Drawn:
                 made[name] = SystemHeadlineValue.none(name, "a task is missing")
                 continue
             lengths = {len(part.replicates) for part in parts}
-            draws = (
-                np.mean([part.replicates for part in parts], axis=0)
-                if lengths == {RESAMPLES}
-                else np.empty(0)
-            )
+            draws = np.mean([part.replicates for part in parts], axis=0) if lengths == {RESAMPLES} else np.empty(0)
             value = float(np.mean([part.value for part in parts]))
             made[name] = SystemHeadlineValue(name, value, len(parts), draws, "mean")
         return made
@@ -158,9 +150,7 @@ class Drawn:
     def run(self) -> ReportRun:
         """The run as a report reads it."""
         cells = [
-            RunCellStatus(
-                task, dataset, name, "failed" if headline.value is None else "done", headline.reason
-            )
+            RunCellStatus(task, dataset, name, "failed" if headline.value is None else "done", headline.reason)
             for task in self.tasks
             for dataset in self.datasets
             for name, headline in self.headlines[task].items()
@@ -184,19 +174,13 @@ class Drawn:
     def tables(self, **more: Any) -> Tables:
         """Values, tests and the best references, by task."""
         values = {task: self._values(task, self.ranked) for task in self.headlines}
-        floors = {
-            task: max(known.values())
-            for task in self.headlines
-            if (known := self._values(task, [*REFERENCES]))
-        }
+        floors = {task: max(known.values()) for task in self.headlines if (known := self._values(task, [*REFERENCES]))}
         pairs = {task: list(tests_of(scope)) for task, scope in self.scopes.items()}
         intervals = {
             task: {name: headlines[name].interval for name in values[task]}
             for task, headlines in self.headlines.items()
         }
-        done = sum(
-            headline.value is not None for task in self.tasks for headline in self.headlines[task].values()
-        )
+        done = sum(headline.value is not None for task in self.tasks for headline in self.headlines[task].values())
         cells = (done * len(self.datasets), len(self.tasks) * len(self.kinds) * len(self.datasets))
         given = {
             "values": values, "floors": floors, "pairs": pairs, "intervals": intervals,
@@ -212,9 +196,7 @@ class Drawn:
 
 
 def _scope(name: str, plain: Mapping[str, Any]) -> TaskSystemComparisons:
-    ranges = dict(
-        zip(plain["systems"], zip(plain["rank_low"], plain["rank_high"], strict=True), strict=False)
-    )
+    ranges = dict(zip(plain["systems"], zip(plain["rank_low"], plain["rank_high"], strict=True), strict=False))
     pairs = tuple(PairedComparison(**pair) for pair in plain["pairs"])
     return TaskSystemComparisons(
         name, tuple(plain["systems"]), ranges, frozenset(plain["best"]), pairs, plain["reason"]
@@ -224,9 +206,7 @@ def _scope(name: str, plain: Mapping[str, Any]) -> TaskSystemComparisons:
 def tests_of(plain: Mapping[str, Any]) -> Iterator[Tested]:
     """The rows of a table of pairs."""
     for pair in plain["pairs"]:
-        yield Tested(
-            pair["a"], pair["b"], pair["difference"], pair["ci_low"], pair["ci_high"], pair["p_adjusted"]
-        )
+        yield Tested(pair["a"], pair["b"], pair["difference"], pair["ci_low"], pair["ci_high"], pair["p_adjusted"])
 
 
 def ends_of(rng: np.random.Generator, value: float) -> tuple[float | None, float | None]:

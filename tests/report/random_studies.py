@@ -73,9 +73,7 @@ EMPTY = RunRecord(Path("made"), {"protocol": "rag"}, (), (), {}, {})
 
 def record_of(kind: str, rows: list[ResultRow], names: tuple[str, ...], **more: Any) -> RunRecord:
     """A record of such rows."""
-    systems = tuple(
-        SystemOfRun(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names)
-    )
+    systems = tuple(SystemOfRun(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names))
     manifest = {"protocol": "rag", "kind": kind, "arguments": {"options": {"tolerance": 0.03}}}
     return RunRecord(Path("made"), manifest, systems, (), index_rows_by_key(rows), {}, **more)
 
@@ -89,9 +87,7 @@ def of_choice(seed: int) -> Made:
     answers = {
         name: SystemAnswers(
             {
-                family: {
-                    f"q{i}": int(rng.integers(1, 4)) if rng.random() < level else 0 for i in range(asked)
-                }
+                family: {f"q{i}": int(rng.integers(1, 4)) if rng.random() < level else 0 for i in range(asked)}
                 for family in FAMILIES
             },
             {f"u{i}": float(np.clip(rng.normal(level, 0.3), 0, 1)) for i in range(judged)},
@@ -101,9 +97,7 @@ def of_choice(seed: int) -> Made:
     }
     found = conclude_best_system_choice("sea", "en", answers, 0.03, seed)
     choice, belief = make_choice_record(found), cast(SystemScoreBelief, found.belief)
-    record = record_of(
-        "choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}}
-    )
+    record = record_of("choose", list(make_choice_rows(found, seed)), names, compared={"choice": {"sea": choice}})
     p_best = dict(zip(names, belief.best.tolist(), strict=True))
     p_near = dict(zip(names, belief.near(0.03).tolist(), strict=True))
     regret = {
@@ -114,9 +108,7 @@ def of_choice(seed: int) -> Made:
     def least(claim: Claim) -> bool:
         """Of all systems; the one to use loses no more than the tolerance."""
         own = claim.relation == "is" or all(regret[claim.subject] <= regret[name] for name in names)
-        return (
-            own and claim.value == regret[claim.subject] and (not claim.margin or claim.value <= claim.margin)
-        )
+        return own and claim.value == regret[claim.subject] and (not claim.margin or claim.value <= claim.margin)
 
     def labels(claim: Claim) -> bool:
         """The first number of labels that is likely enough to decide, or the last that was tried."""
@@ -148,9 +140,7 @@ class DrawnStudy:
         self.people = {record.name: record.human.value or 0.0 for record in self.pairs}
         self.scores = {record.name: [_score(record, name) for name in self.names] for record in self.pairs}
         self.gaps = {name: self.people[name] - max(self.scores[name]) for name in self.people}
-        self.means = {
-            name: float(np.mean([_score(record, name) for record in self.pairs])) for name in self.names
-        }
+        self.means = {name: float(np.mean([_score(record, name) for record in self.pairs])) for name in self.names}
         self.human = float(np.mean(list(self.people.values())))
         self.place = 1 + sum(mean > self.human + 1e-9 for mean in self.means.values())
         self.above = [record for record in self.pairs if _side(record) == "above"]
@@ -199,9 +189,7 @@ def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -
     agreed = float(rng.choice([-0.1, 0.3, 0.55, 0.9])) if rng.random() < 0.8 else None
     people = (value,) if agreed is None else (value, value)
     models = tuple(
-        system(
-            name, "embedding", value if rng.random() < 0.1 else round(float(rng.uniform(0.2, 1)), 2), human
-        )
+        system(name, "embedding", value if rng.random() < 0.1 else round(float(rng.uniform(0.2, 1)), 2), human)
         for name in names
     )
     return pair(f"set{place}", "eng", "classification", human, people, agreed, models)
@@ -305,9 +293,7 @@ def of_names(seed: int) -> Made:
             rows.append(probe_row("names", name, dataset, HEADLINE, mask, variant=MASK))
             for variant, condition in CONDITIONS.items():
                 group = "identity" if condition.group == "identity" else "form"
-                percent = float(
-                    rng.uniform(-90, -50) if group == "identity" and clear else rng.uniform(-49, 20)
-                )
+                percent = float(rng.uniform(-90, -50) if group == "identity" and clear else rng.uniform(-49, 20))
                 rows.append(probe_row("names", name, dataset, PERCENT, percent, variant=variant))
                 # Embedding models speak for the verdict where there are any: every second system is one.
                 if variant != MASK and (place % 2 or len(names) < 2):
@@ -340,11 +326,7 @@ def of_noise(seed: int) -> Made:
         shares[name] = round(float(rng.normal(10, 12)), 1)
         rows.append(probe_row("noise", name, "sea", SHARE, shares[name]))
         back[name] = float(rng.uniform(-0.2, 1))
-        rows.append(
-            probe_row(
-                "noise", name, "sea", RECOVERED, back[name], variant=name_noise_level(NOISIEST, "rules")
-            )
-        )
+        rows.append(probe_row("noise", name, "sea", RECOVERED, back[name], variant=name_noise_level(NOISIEST, "rules")))
         value = round(float(rng.normal(-0.05, 0.05)), 2)
         recalls[name] = (value, *ends_of(rng, value))
         rows.append(probe_row("noise", name, "sea", f"{RECALL} change", *recalls[name], variant=noisiest))
@@ -367,26 +349,19 @@ def of_mteb(seed: int) -> Made:
     """Published means, some missing."""
     rng = np.random.default_rng([seed, 49])
     means = {name: round(float(rng.uniform(0, 1)), 1) for name in NAMES if rng.random() < 0.8}
-    rows = [
-        ResultRow("mteb", "overall", "", "", "", "", name, "overall", value, 9)
-        for name, value in means.items()
-    ]
+    rows = [ResultRow("mteb", "overall", "", "", "", "", name, "overall", value, 9) for name, value in means.items()]
     rows += [ResultRow("mteb", "sts", "sea", "", "", "", name, "main_score", 0.5, 9) for name in NAMES]
 
     def highest(claim: Claim) -> bool:
         return claim.value == max(means.values()) == means[claim.subject] and claim.of == len(means)
 
-    return mteb_verdict(record_of("mteb", rows, NAMES), build_record_board(EMPTY)), Tables(
-        own={"overall": highest}
-    )
+    return mteb_verdict(record_of("mteb", rows, NAMES), build_record_board(EMPTY)), Tables(own={"overall": highest})
 
 
 def random_run(drawn: Drawn) -> ComparableRun:
     """The same as `embassay compare` reads it."""
     standings = tuple(
-        SystemStanding(
-            task, "", drawn.tasks.get(task, OVERALL), headline, RANKED if name in drawn.names else REFERENCE
-        )
+        SystemStanding(task, "", drawn.tasks.get(task, OVERALL), headline, RANKED if name in drawn.names else REFERENCE)
         for task, headlines in drawn.headlines.items()
         for name, headline in headlines.items()
     )
@@ -455,9 +430,7 @@ def of_leaderboard(seed: int) -> Made:
         )
         for one in sorted(standings, key=lambda one: (-(one.headline.value or 0.0), one.system))
     ]  # fmt: skip
-    work = [
-        SimpleNamespace(status="done" if one.headline.value is not None else "failed") for one in standings
-    ]
+    work = [SimpleNamespace(status="done" if one.headline.value is not None else "failed") for one in standings]
     board = SimpleNamespace(lead=column, runs=[SimpleNamespace(work=work)])
     labels = {name: name for name in headlines}
     verdict = leaderboard_verdict(cast(Any, board), cast(Any, members), tests, labels)
@@ -475,9 +448,7 @@ def of_findings(seed: int) -> Made:
         "unknown agreement": (len(drawn.pairs) - len(trusted), len(drawn.pairs)),
     }  # fmt: skip
     agreed = [
-        (record.agreement.value.value or 0.0, -drawn.gaps[record.name])
-        for record in drawn.pairs
-        if record.agreement
+        (record.agreement.value.value or 0.0, -drawn.gaps[record.name]) for record in drawn.pairs if record.agreement
     ]
     values = {"mean": {**drawn.means, "Human": drawn.human}}
     if len(agreed) > 2 and all(len(set(column)) > 1 for column in zip(*agreed, strict=True)):
@@ -496,9 +467,7 @@ def of_gate(seed: int) -> Made:
         value = round(float(rng.uniform(-0.2, 1)), 1) if rng.random() < 0.85 else None
         ends = ends_of(rng, value) if value is not None else (None, None)
         measure = f"m{place}"
-        rows.append(
-            ResultRow("sage", "preference", "", "", "en", "", "alder", measure, value, 9, *ends, "b", 1, "")
-        )
+        rows.append(ResultRow("sage", "preference", "", "", "en", "", "alder", measure, value, 9, *ends, "b", 1, ""))
         sign, end = str(rng.choice([">=", "<=", ">", "<"])), str(rng.choice(["value", "lower", "upper"]))
         number = round(float(rng.uniform(0, 1)), 1)
         bar = Threshold("sage", "preference", measure, "alder", sign, number, cast(Any, end))
@@ -540,9 +509,7 @@ def of_decision(seed: int) -> Made:
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
         course = find_study_state_from_labels(population, labels, DecisionSettings(seed=seed, block=10))
     decision = make_decision_study_record(course, DecisionSettings(seed=seed, block=10))
-    said = next(
-        block for block in make_decision_study_terminal_blocks(decision) if isinstance(block, VerdictText)
-    )
+    said = next(block for block in make_decision_study_terminal_blocks(decision) if isinstance(block, VerdictText))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}
     beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}
 
@@ -574,9 +541,7 @@ def of_decision(seed: int) -> Made:
 def _precision(own: dict[str, dict[str, float]], judged: dict[str, dict[str, int]], k: int) -> float:
     """The share of the first k that is good, over all queries; of equal scores the higher id comes first, as in
     trec_eval."""
-    first = {
-        query: sorted(docs, key=lambda doc: (docs[doc], doc), reverse=True)[:k] for query, docs in own.items()
-    }
+    first = {query: sorted(docs, key=lambda doc: (docs[doc], doc), reverse=True)[:k] for query, docs in own.items()}
     return float(np.mean([judged[query].get(doc, 0) >= 4 for query, docs in first.items() for doc in docs]))
 
 
@@ -592,9 +557,7 @@ def of_validation(seed: int) -> Made:
     record = record_of("validation", rows, ("people",))
     yes = sum(value == 1 for value in accepted.values())
     tables = Tables(
-        {"mean_rating": {"": mean}},
-        counts={"accepted": (yes, len(langs))},
-        intervals={"mean_rating": {"": ends}},
+        {"mean_rating": {"": mean}}, counts={"accepted": (yes, len(langs))}, intervals={"mean_rating": {"": ends}}
     )
     return make_paraphrase_validation_verdict(record, build_record_board(EMPTY)), tables
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.rag.sweep.findings import (
-    SweepFindings,
-    compute_and_write_findings,
-    make_findings_result_rows,
-)
+from embassay.protocols.rag.sweep.findings import SweepFindings, compute_and_write_findings, make_findings_result_rows
 from embassay.protocols.rag.sweep.stacks import SweepMeasurements, SweepRules
 from embassay.runs.folder import RunFolder
 from protocols.rag.sweep import sweeps

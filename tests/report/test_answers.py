@@ -13,12 +13,7 @@ import pytest
 from scipy.stats import t
 
 import embassay as eb
-from embassay.protocols.kernel.comparisons import (
-    OVERALL,
-    SystemHeadlineValue,
-    SystemStanding,
-    write_standings,
-)
+from embassay.protocols.kernel.comparisons import OVERALL, SystemHeadlineValue, SystemStanding, write_standings
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
 from embassay.report.answers import (
@@ -30,11 +25,7 @@ from embassay.report.answers import (
     describe_recommended_systems,
     list_report_answers_from_evidence,
 )
-from embassay.report.cards.evidence import (
-    RunEvidenceOnQuestion,
-    SystemEstimateWithRanks,
-    _make_human_study_evidence,
-)
+from embassay.report.cards.evidence import RunEvidenceOnQuestion, SystemEstimateWithRanks, _make_human_study_evidence
 from embassay.report.overview import make_overview_page
 from embassay.report.runs import ReportRun, read_report_runs
 from embassay.report.terminal import render_report_answers
@@ -59,12 +50,7 @@ def evidence(
         for name, value, rank in zip("abcdefg", values, ranks, strict=False)
     )
     return RunEvidenceOnQuestion(
-        cast(ReportRun, SimpleNamespace(slug="score")),
-        contenders,
-        values[:, None] + 0.01 * error,
-        n,
-        SCORE,
-        note,
+        cast(ReportRun, SimpleNamespace(slug="score")), contenders, values[:, None] + 0.01 * error, n, SCORE, note
     )
 
 
@@ -149,9 +135,7 @@ def test_without_tests_everybody_may_be_first() -> None:
 
 def test_nobody_leads_where_knowing_nothing_scores_as_much() -> None:
     """However sure the resamples are of the order: all stay open, and the reference is named."""
-    found = _answer_from_evidence(
-        BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant")
-    )
+    found = _answer_from_evidence(BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant"))
     assert (found.level, found.names, found.more) == ("open", ("a", "b"), None)
     assert "constant" in found.how_sure
     assert len(found.how_sure) <= 62
@@ -183,9 +167,7 @@ def test_scripts_are_no_people() -> None:
 def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     """In the order of scores, at most two systems beside them; one semicolon, whatever else is said."""
     people = SystemEstimateWithRanks(0.507, name="people", kind="human")
-    found = replace(
-        evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
-    )
+    found = replace(evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks")
     sure = _answer_from_evidence(BY_NAME["people"], found)
     assert [one.name for one in sure.top] == ["a", "people", "b"]
     assert sure.names == ("a",)
@@ -209,9 +191,7 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
         write_standings(
             folder,
             [
-                SystemStanding(
-                    OVERALL, "", name, SystemHeadlineValue(name, 0.7, 40, 0.7 + drawn, "bootstrap")
-                )
+                SystemStanding(OVERALL, "", name, SystemHeadlineValue(name, 0.7, 40, 0.7 + drawn, "bootstrap"))
                 for name, drawn in zip(names, draws, strict=True)
             ],
         )
@@ -248,10 +228,7 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
 
 def test_the_recommendation_goes_by_what_is_decided() -> None:
     """One system where one leads; each where several do; none where all is open, and then the faster."""
-    by = {
-        name: _answer_from_evidence(BY_NAME[name], evidence(4, [(1, 1), (2, 2)]))
-        for name in ("search", "reworded")
-    }
+    by = {name: _answer_from_evidence(BY_NAME[name], evidence(4, [(1, 1), (2, 2)])) for name in ("search", "reworded")}
     use, _ = describe_recommended_systems([*by.values()])
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
@@ -262,9 +239,7 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     assert "b where texts are paraphrased" in both
     unsure = _answer_from_evidence(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
     fast = ReportQuestionAnswer(BY_NAME["price"], "sure", ("b",))
-    neither, rest = describe_recommended_systems(
-        [unsure, fast, ReportQuestionAnswer(BY_NAME["groups"], "not run")]
-    )
+    neither, rest = describe_recommended_systems([unsure, fast, ReportQuestionAnswer(BY_NAME["groups"], "not run")])
     assert "do not decide between a or b" in neither.replace("and", "or")
     assert neither.endswith("choose b, the fastest.")
     assert "search" in rest
@@ -286,9 +261,7 @@ def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
     assert asked
     by_slug = {run.slug: run for run in runs}
     for one in asked:
-        values = {
-            round(row.value, 9) for row in by_slug[one.slug].record.rows.values() if row.value is not None
-        }
+        values = {round(row.value, 9) for row in by_slug[one.slug].record.rows.values() if row.value is not None}
         shown: list[Any] = [round(top.value, 9) for top in one.top]
         assert shown == sorted(shown, reverse=True)
         if one.question.name == "search":
@@ -300,9 +273,7 @@ def test_every_number_is_one_of_the_runs(runs: list[ReportRun]) -> None:
 def test_the_same_resamples_whenever_it_is_asked(runs: list[ReportRun]) -> None:
     """Two readings of the same runs say the same."""
     first, again = list_report_answers_from_evidence(runs), list_report_answers_from_evidence(runs)
-    assert [(one.ahead, one.more, one.names) for one in first] == [
-        (one.ahead, one.more, one.names) for one in again
-    ]
+    assert [(one.ahead, one.more, one.names) for one in first] == [(one.ahead, one.more, one.names) for one in again]
 
 
 def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path: Path) -> None:
@@ -318,9 +289,7 @@ def test_the_page_and_the_terminal_say_the_same(runs: list[ReportRun], tmp_path:
             assert name in text
     assert max(map(len, text.splitlines())) <= 80
     assert "Which system should I use" in page
-    assert "Which system should I use" not in write_report(folders[:1], out=tmp_path / "one.html").read_text(
-        "utf-8"
-    )
+    assert "Which system should I use" not in write_report(folders[:1], out=tmp_path / "one.html").read_text("utf-8")
 
 
 def test_one_run_answers_by_question_below_its_finding(make_run: MakeRun, score_run: Path) -> None:

@@ -36,11 +36,7 @@ def test_a_missing_task_gives_the_mean_of_the_others_and_no_overall(plain_run: P
     row = board_of(plain_run).row("birch-base")
     assert row.lead.value is None
     assert row.note.startswith("mean of the 4 finished tasks 0.")
-    assert (row.tasks[-1].state, row.tasks[-1].text, row.tasks[-1].reason) == (
-        "failed",
-        "✕ failed",
-        "out of memory",
-    )
+    assert (row.tasks[-1].state, row.tasks[-1].text, row.tasks[-1].reason) == ("failed", "✕ failed", "out of memory")
 
 
 def test_references_are_never_best(plain_run: Path) -> None:

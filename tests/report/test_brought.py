@@ -33,9 +33,7 @@ from .test_html import Page
 
 MakeRun = Callable[..., Path]
 Bring = Callable[..., None]
-LOSSES = Table(
-    "board", "Losses", "System", make_number_columns("Lost"), (LabelledTableRow("aster-large", ()),)
-)
+LOSSES = Table("board", "Losses", "System", make_number_columns("Lost"), (LabelledTableRow("aster-large", ()),))
 
 
 def page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -64,9 +62,7 @@ def bring(monkeypatch: pytest.MonkeyPatch) -> Bring:
     """Let a package bring a page for `other`."""
 
     def brought(what: Any, summary: str = "from the package other-package", **facts: str) -> None:
-        entry: RegistryEntry[Any] = RegistryEntry(
-            "other", what, summary, tuple(facts.items()), "other-package"
-        )
+        entry: RegistryEntry[Any] = RegistryEntry("other", what, summary, tuple(facts.items()), "other-package")
         monkeypatch.setitem(PAGES._entries, "other", entry)
 
     return brought
@@ -79,14 +75,7 @@ def test_it_is_shown_below_the_verdict_of_the_ranking(other: Path, bring: Bring)
     tags = Page(html).tags
     ids = Counter(attrs["id"] for _, attrs in tags if "id" in attrs)
     assert [name for name, n in ids.items() if n > 1] == []
-    assert {
-        "other",
-        "other-title",
-        "other-board",
-        "other-overview-board",
-        "board",
-        "overview-board",
-    } <= set(ids)
+    assert {"other", "other-title", "other-board", "other-overview-board", "board", "overview-board"} <= set(ids)
     own = html.partition("<section class=view id=other ")[2].partition("</section>")[0]
     assert own.count("<h1 ") == 1
     assert own.index("class=facts") < own.index("<h1 ") < own.index("id=other-board")
@@ -115,9 +104,9 @@ def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: B
         yield from (found, *page(run, alone))
 
     bring(said, "Is it so?")
-    assert [
-        (one.slug, one.question, one.verdict) for one in make_overview_page(read_report_runs([other])).cards
-    ] == [("other", "Is it so?", found)]
+    assert [(one.slug, one.question, one.verdict) for one in make_overview_page(read_report_runs([other])).cards] == [
+        ("other", "Is it so?", found)
+    ]
     assert next(iter(iterate_run_verdict_blocks(other))).heading == found.heading  # type: ignore[union-attr]
     blocks = list(make_run_terminal_blocks(other))
     assert [one for one in blocks if isinstance(one, VerdictText)] == [found]

@@ -64,8 +64,7 @@ def shown(page: Any) -> list[str]:
 def names(page: Any, table: str) -> list[str]:
     """The systems of a table in the order of its rows, those that are hidden left out."""
     found: list[str] = page.eval_on_selector_all(
-        f"{table} tbody tr:not([hidden]) th[scope=row]",
-        "cells => cells.map(cell => cell.childNodes[0].textContent)",
+        f"{table} tbody tr:not([hidden]) th[scope=row]", "cells => cells.map(cell => cell.childNodes[0].textContent)"
     )
     return found
 
@@ -81,9 +80,7 @@ def test_it_asks_for_nothing_and_complains_of_nothing(opened: Open, plain_run: P
 
 def test_hostile_names_and_texts_do_nothing(opened: Open, make_full_run: MakeRun) -> None:
     """They are seen as they are; no script of theirs runs, no image is asked for."""
-    run = make_full_run(
-        systems={HOSTILE: "embedding", "bm25": "classical"}, texts=(HOSTILE,) * 48, name=HOSTILE
-    )
+    run = make_full_run(systems={HOSTILE: "embedding", "bm25": "classical"}, texts=(HOSTILE,) * 48, name=HOSTILE)
     report = opened(run)
     for view in VIEWS:
         page = report.go(f"#{view}")
@@ -91,9 +88,7 @@ def test_hostile_names_and_texts_do_nothing(opened: Open, make_full_run: MakeRun
         assert len(report.requests) == 1
         assert page.locator("img").count() == 0
     turn_to(page, "items")
-    page.wait_for_function(
-        "text => document.querySelector('#item .data')?.innerText.includes(text)", arg=HOSTILE
-    )
+    page.wait_for_function("text => document.querySelector('#item .data')?.innerText.includes(text)", arg=HOSTILE)
     assert report.complaints == []
 
 
@@ -182,9 +177,7 @@ def test_the_first_screen_at_three_widths(answered: Callable[[], Any]) -> None:
     for width in (390, 1024, 1440):
         page.set_viewport_size({"width": width, "height": 1000})
         assert page.evaluate(f"{overlapping}.length") == 0, width
-        sideways = page.eval_on_selector(
-            ".frame:has(.values.places)", "box => box.scrollWidth - box.clientWidth"
-        )
+        sideways = page.eval_on_selector(".frame:has(.values.places)", "box => box.scrollWidth - box.clientWidth")
         assert width == 1024 or sideways <= 0, (width, sideways)
         shown = page.locator(".places thead th:visible").count()
         asked = page.locator(".places thead th").count()
@@ -460,9 +453,7 @@ def test_print_shows_everything_in_light_on_a4(opened: Open, make_full_run: Make
     page.emulate_media(media="print", color_scheme="dark")
     for view in VIEWS:
         assert page.locator(f"#{view} h1").is_visible()
-        assert (
-            page.eval_on_selector(f"#{view}", "view => getComputedStyle(view).contentVisibility") == "visible"
-        )
+        assert page.eval_on_selector(f"#{view}", "view => getComputedStyle(view).contentVisibility") == "visible"
     assert page.locator("#shares-1").is_visible()
     assert not page.locator(".top").is_visible()
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(26, 31, 38)"

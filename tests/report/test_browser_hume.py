@@ -100,10 +100,7 @@ def test_tables_are_sorted_within_families_and_copied(go: Go) -> None:
         assert values == sorted(values, reverse=True)
     text = page.evaluate("asCsv(document.querySelector('#hume-chart'))")
     head, *lines = text.strip().splitlines()
-    assert (
-        head
-        == "Pair,People,People low,People high,People reason,Best,Best low,Best high,Best reason,Agreement"
-    )
+    assert head == "Pair,People,People low,People high,People reason,Best,Best low,Best high,Best reason,Agreement"
     assert len(lines) == 26
     assert any(line.startswith("Emotion") and ",45.8333," in line for line in lines)
 

@@ -37,9 +37,7 @@ def test_it_says_what_it_leaves_out(visit: Go, report: Path) -> None:
     """Two thousand of the worst and as many by chance, inside ten megabytes; sixty rows are drawn."""
     page = visit(report, "items")
     page.wait_for_selector("#item-list li")
-    said = page.locator("#items").get_by_text(
-        "4,000 of 10,000 documents, half of them the worst by every measure"
-    )
+    said = page.locator("#items").get_by_text("4,000 of 10,000 documents, half of them the worst by every measure")
     assert said.is_visible()
     assert page.evaluate("JSON.stringify(items).length") < 10_000_000
     assert page.locator("#item-list li").count() == 60

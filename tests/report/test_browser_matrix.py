@@ -49,9 +49,7 @@ def test_questions_by_systems(visit: Go, run: Path, width: int) -> None:
             assert visible == sum(row.outcome == value for row in matrix.rows)
     page.locator(".matrix input[value='']").check()
     page.locator(".matrix select").last.select_option(row.document)
-    assert sum(one.is_visible() for one in rows.all()) == sum(
-        other.document == row.document for other in matrix.rows
-    )
+    assert sum(one.is_visible() for one in rows.all()) == sum(other.document == row.document for other in matrix.rows)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

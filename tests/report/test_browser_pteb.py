@@ -105,13 +105,9 @@ def test_points_are_sorted_and_exported_as_they_are_read(go: Go) -> None:
     first = rows[0]
     assert first["System"] == "aster-large"
     assert 80 < float(first["Mean of tasks"]) < 90
-    assert (
-        float(first["Mean of tasks low"]) < float(first["Mean of tasks"]) < float(first["Mean of tasks high"])
-    )
+    assert float(first["Mean of tasks low"]) < float(first["Mean of tasks"]) < float(first["Mean of tasks high"])
     page.locator("#scores thead").get_by_role("button", name="Retrieval").click()
-    names = page.eval_on_selector_all(
-        "#scores tbody th[scope=row]", "cells => cells.map(cell => cell.textContent)"
-    )
+    names = page.eval_on_selector_all("#scores tbody th[scope=row]", "cells => cells.map(cell => cell.textContent)")
     assert names[0] == "aster-large"
 
 
@@ -133,12 +129,7 @@ def test_a_reworded_item_shows_its_texts_by_run(go: Go, pteb_run: Path, tmp_path
     page.locator("#item-list li .id:text-is('item-03')").first.click()
     item = page.locator("#item")
     assert "Nobody in the village remembers" in item.inner_text()
-    assert [one.inner_text() for one in item.locator(".reworded th").all()] == [
-        "Original",
-        "1337",
-        "1338",
-        "1339",
-    ]
+    assert [one.inner_text() for one in item.locator(".reworded th").all()] == ["Original", "1337", "1338", "1339"]
     assert "no usable paraphrase" in item.inner_text()
     assert "similarity, mean of 3 runs" in item.inner_text()
 

@@ -56,9 +56,7 @@ def test_tables_are_sorted_and_passages_are_in_the_reading_serif(go: Go) -> None
     )
     assert values == sorted(values, reverse=True)
     turn_to(page, "golden")
-    assert "Charter" in page.locator(".finals .data").first.evaluate(
-        "one => getComputedStyle(one).fontFamily"
-    )
+    assert "Charter" in page.locator(".finals .data").first.evaluate("one => getComputedStyle(one).fontFamily")
 
 
 def test_without_a_script_and_in_print_everything_follows(go: Go) -> None:

@@ -39,9 +39,7 @@ def go(visit: Go, run: Path) -> Go:
 def chosen(found: SweepFindings, ms: float | None, usd: float | None) -> tuple[bool, str]:
     """Whether a stack keeps the limits, and which the library takes or finds nearest."""
     stacks = [
-        StackCostLatencyQuality(
-            one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens
-        )
+        StackCostLatencyQuality(one.id, one.cost, one.latency, {MEASURE: one.value(MEASURE) or 0.0}, one.tie_tokens)
         for one in found.parts[0].stacks
     ]
     choice = choose_stack(stacks, MEASURE, StackLimits(ms, usd, found.asked.target))
@@ -61,11 +59,7 @@ def test_other_limits_choose_as_the_library_does(go: Go, run: Path) -> None:
             box.locator("input").nth(place).fill("" if value is None else str(value))
         kept, id = chosen(found, ms, usd)
         said = box.locator("p[role=status]").inner_text()
-        assert said.startswith("Use " if kept else "No stack keeps these limits; the nearest is "), (
-            ms,
-            usd,
-            said,
-        )
+        assert said.startswith("Use " if kept else "No stack keeps these limits; the nearest is "), (ms, usd, said)
         assert box.locator("p[role=status] bdi").inner_text() == id, (ms, usd)
 
 

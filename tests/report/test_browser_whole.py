@@ -163,9 +163,7 @@ def test_it_prints(see: See, tmp_path: Path) -> None:
     assert paper.count(b"/Type /Page\n") >= len(VIEWS)
 
 
-def test_a_summary_prints_on_two_pages_at_most(
-    runs: list[Path], use: Callable[..., Heard], tmp_path: Path
-) -> None:
+def test_a_summary_prints_on_two_pages_at_most(runs: list[Path], use: Callable[..., Heard], tmp_path: Path) -> None:
     """Of eight runs with hostile names, of one, and of a study; one page of a run without an answer. Nothing is cut
     off, fetched or seriously hard to read, and what makes an answer sure is printed too."""
     pytest.importorskip("axe_playwright_python")
@@ -319,13 +317,9 @@ def later(tmp_path_factory: pytest.TempPathFactory, shout: Any) -> Path:
     folder = tmp_path_factory.mktemp("later")
     few = {"tokenizer": "words", "limit": 14}
     alike = HtebOptions(languages="reference")
-    hteb = eb.hteb.run(
-        ["jaccard", "levenshtein"], tasks=["sts"], runs=1, options=alike, out=folder / "hteb", **few
-    )
+    hteb = eb.hteb.run(["jaccard", "levenshtein"], tasks=["sts"], runs=1, options=alike, out=folder / "hteb", **few)
     meant = eb.calibrate(["jaccard"], out=folder / "calibration", tokenizer="words")
-    texts = [
-        {"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)
-    ]
+    texts = [{"id": f"d{n}", "text": f"The boat of ward {n} carries {n * 7} crates of salt."} for n in range(40)]
     chosen = eb.choose(["jaccard", "bm25"], texts, out=folder / "choice", tokenizer="words")
     loud = shout.run(["jaccard", "levenshtein"], out=folder / "shout", **few)
     return write_report([hteb.path, meant.path, chosen.path, loud.path], out=folder / "report.html")
@@ -353,9 +347,7 @@ def test_what_goes_on_sideways_says_so(see: See) -> None:
     """On a phone tables and tabs that scroll fade at the end where they go on, and no longer once they are there."""
     page = see(width=390)
     sideways = "one => one.checkVisibility() && one.scrollWidth - one.clientWidth > 2"
-    marked = (
-        "all => all.filter(%s).map(one => [one.scrollLeft, one.classList.contains('goes-on'), one.className])"
-    )
+    marked = "all => all.filter(%s).map(one => [one.scrollLeft, one.classList.contains('goes-on'), one.className])"
     for view in ("overview", "sage", "hume", "sweep"):
         turn_to(page, view)
         page.wait_for_timeout(100)
@@ -386,9 +378,7 @@ def test_signs_and_strips_are_there_on_a_phone(see: See) -> None:
     )
     assert max(rows) < 60  # a run's title had a letter to a line
     turn_to(page, "items?g=2")
-    signs = page.eval_on_selector_all(
-        "#item .line i", "all => all.map(one => one.getBoundingClientRect().width)"
-    )
+    signs = page.eval_on_selector_all("#item .line i", "all => all.map(one => one.getBoundingClientRect().width)")
     assert signs
     assert min(signs) >= 10
 
@@ -426,9 +416,7 @@ LONG = {f"st:organisation/a-model-of-which-the-name-is-long-{i}": "embedding" fo
 def test_long_names_can_be_told_apart(use: Callable[..., Heard], tmp_path: Path) -> None:
     """Names that begin alike are shown to their end in every table, and stay inside."""
     made = write_run(tmp_path / "sage", Made(systems={**LONG, "bm25": "classical"}))
-    file = write_report(
-        [made, write_score_run(tmp_path / "score", runs=(*LONG, "bm25"))], out=tmp_path / "long.html"
-    )
+    file = write_report([made, write_score_run(tmp_path / "score", runs=(*LONG, "bm25"))], out=tmp_path / "long.html")
     for width in (1232, 390):
         page = use(width=width).page
         page.goto(file.as_uri())

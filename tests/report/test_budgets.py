@@ -40,9 +40,7 @@ def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
             value, rank = format_headline_value_and_rank(run, name)
             if name not in table or leader.value.value is None:
                 continue
-            assert re.search(
-                rf"^{re.escape(name)} .*{re.escape(value)} +{re.escape(rank)}(?: |$)", end, re.M
-            ), name
+            assert re.search(rf"^{re.escape(name)} .*{re.escape(value)} +{re.escape(rank)}(?: |$)", end, re.M), name
             row = page.locator("#together tr", has=page.locator(f"th a:text-is('{name}')")).inner_text()
             ranked = f"\nrank {leader.rank_range}" if leader.rank else ""
             assert f"{leader.value.text}\n{leader.value.interval}{ranked}" in row

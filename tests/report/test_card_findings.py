@@ -87,11 +87,7 @@ def of_summary(path: Path) -> Iterator[str]:
         bars = [pair.human, *(one.score for one in (*pair.models, *pair.llms))]
         for bar in bars:
             yield from (POINTS.text(end)[:-1] for end in (bar.value, bar.low, bar.high) if end is not None)
-            yield from (
-                numbers.format_score(100 * end, 1)
-                for end in (bar.value, bar.low, bar.high)
-                if end is not None
-            )
+            yield from (numbers.format_score(100 * end, 1) for end in (bar.value, bar.low, bar.high) if end is not None)
         if pair.agreement is not None and pair.agreement.value.value is not None:
             yield numbers.format_score(pair.agreement.value.value, 2)
     for place in read_summary(path).places:
@@ -102,12 +98,7 @@ def of_summary(path: Path) -> Iterator[str]:
 def strangers(card: SystemCard, runs: tuple[ReportRun, ...]) -> set[str]:
     """Numbers in its sentences that no record of the runs has."""
     known = {one for run in runs for one in of_record(run.record)}
-    known |= {
-        one
-        for run in runs
-        if (run.record.path / "summary.json").exists()
-        for one in of_summary(run.record.path)
-    }
+    known |= {one for run in runs if (run.record.path / "summary.json").exists() for one in of_summary(run.record.path)}
     found = {one for said in sentences(card) for one in NUMBER.findall(ITSELF.sub("", said))}
     return found - known
 
@@ -195,9 +186,7 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
 
 def verbs(found: tuple[SystemFinding, ...], verb: str) -> str:
     return " ".join(
-        convert_sentence_to_text(one.clause)
-        for one in found
-        if convert_sentence_to_text(one.clause).startswith(verb)
+        convert_sentence_to_text(one.clause) for one in found if convert_sentence_to_text(one.clause).startswith(verb)
     )
 
 
@@ -250,10 +239,7 @@ def test_what_is_not_known_is_told(plain_run: Path, make_run: MakeRun) -> None:
     assert "It is unknown whether it was trained on this data." in card.unknown
     few = cards(make_run(tasks=("robustness", "sensitivity"), documents=12))["bm25"]
     assert "Preference, Clustering and Retrieval were not part of the run." in few.unknown
-    assert (
-        "Based on fewer than 30 items: Robustness on sample (n = 12), Sensitivity on sample (n = 12)."
-        in few.unknown
-    )
+    assert "Based on fewer than 30 items: Robustness on sample (n = 12), Sensitivity on sample (n = 12)." in few.unknown
     assert not [one for one in few.unknown if "trained" in one]
 
 
@@ -265,10 +251,7 @@ def test_one_name_for_two_models_is_told(make_run: MakeRun, make_pteb: MakeRun) 
         one["identity"] = f"{one['name']} 1" if one["name"] != "aster-large" else "aster-large 2"
     (second / "manifest.json").write_text(json.dumps(manifest))
     found = cards(first, second)
-    told = {
-        name: [one for one in card.unknown if "identity is not the same" in one]
-        for name, card in found.items()
-    }
+    told = {name: [one for one in card.unknown if "identity is not the same" in one] for name, card in found.items()}
     assert len(told["aster-large"]) == 1
     assert told["birch-base"] == []
 
@@ -316,9 +299,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
 
     from embassay.protocols.kernel.comparisons import SystemHeadlineValue, SystemStanding, write_standings
 
-    run = make_run(
-        datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"}
-    )
+    run = make_run(datasets=("one", "two"), tasks=("robustness",), systems={"a": "embedding", "b": "classical"})
     record = read_report_runs([run])[0].record
     rng = np.random.default_rng(0)
     made = []
@@ -339,9 +320,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
         found[best].good, "beats every other system of its kind"
     )
     assert "of two" not in verbs(found[best].good, "beats every other system of its kind")
-    assert f"robustness of one {values[worst]}" in verbs(
-        found[worst].bad, "is beaten by every other system of its"
-    )
+    assert f"robustness of one {values[worst]}" in verbs(found[worst].bad, "is beaten by every other system of its")
 
 
 @pytest.fixture(scope="module")
@@ -374,16 +353,12 @@ def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> 
         failed=(("retrieval", HOSTILE, "bm25"),),
     )  # fmt: skip
     made = study(name=HOSTILE)
-    pairs = tuple(
-        replace_system(pair, HOSTILE) if place == 0 else pair for place, pair in enumerate(made.pairs)
-    )
+    pairs = tuple(replace_system(pair, HOSTILE) if place == 0 else pair for place, pair in enumerate(made.pairs))
     hume = write_hume_run(tmp_path / "hume", made.model_copy(update={"pairs": pairs}))
     page = write_report([run, hume], out=tmp_path / "out.html").read_text("utf-8")
     assert page.count("<script") == 2
     assert "<img" not in page
-    assert HOSTILE in {
-        card.row.system.name for card in make_system_cards(read_report_runs([run, hume])) or ()
-    }
+    assert HOSTILE in {card.row.system.name for card in make_system_cards(read_report_runs([run, hume])) or ()}
 
 
 def replace_system(pair: Any, name: str) -> Any:

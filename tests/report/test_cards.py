@@ -23,29 +23,21 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     record = read_run_record(plain_run)
     cards = {card.row.label: card for card in make_cards_of_run(record, build_record_board(record)) or ()}
     aster = cards["aster-large"]
-    assert (
-        aster.about
-        == "An embedding model, compared by cosine similarity, 256 dimensions, reads up to 512 tokens."
-    )
+    assert aster.about == "An embedding model, compared by cosine similarity, 256 dimensions, reads up to 512 tokens."
     assert convert_sentence_to_text(aster.standings[0].place).startswith(
         "Rank 1 of 3 ranked systems overall; it is best, or cannot be told apart from the best, on"
     )
     scores = aster.standings[0].scores
     assert scores[0].title == "Overall"
     assert len(scores) == 6
-    assert (
-        convert_sentence_to_text(cards["birch-base"].standings[0].place)
-        == "Mean of the 4 finished tasks 0.554."
-    )
+    assert convert_sentence_to_text(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
     assert cards["birch-base"].price.runs[0].cut == "7.1%"
     assert ("input limit, tokens", "512") in cards["birch-base"].facts
 
 
 def test_the_command_reads_back_as_the_arguments(make_run: MakeRun) -> None:
     """Names with spaces and quotes are quoted; options that were given are repeated."""
-    run = make_run(
-        systems={"st:./my model's folder": "embedding", "bm25": "classical"}, datasets=("one", "two")
-    )
+    run = make_run(systems={"st:./my model's folder": "embedding", "bm25": "classical"}, datasets=("one", "two"))
     record = read_run_record(run)
     words = shlex.split(build_rerun_command(record, record.systems[0]))
     assert words[:5] == ["embassay", "sage", "run", "-s", "st:./my model's folder"]
@@ -67,9 +59,7 @@ def test_choices_that_are_not_the_default_are_marked(make_run: MakeRun) -> None:
     (run / "manifest.json").write_text(json.dumps(manifest))
     record = read_run_record(run)
     marked = [
-        one.name
-        for one in make_method_page_of_run(record, build_record_board(record)).choices
-        if not one.is_default
+        one.name for one in make_method_page_of_run(record, build_record_board(record)).choices if not one.is_default
     ]
     assert marked == ["curve", "tokenizer"]
 

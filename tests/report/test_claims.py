@@ -70,8 +70,7 @@ def random_answers(seed: int) -> list[ReportQuestionAnswer]:
     rng = np.random.default_rng([seed, 42])
     asked = [name for name in BASES if rng.random() < 0.7]
     return [
-        _answer_from_evidence(BY_NAME[name], random_evidence(rng, name) if name in asked else None)
-        for name in BASES
+        _answer_from_evidence(BY_NAME[name], random_evidence(rng, name) if name in asked else None) for name in BASES
     ]
 
 
@@ -159,14 +158,10 @@ def record(kind: str, rows: list[ResultRow], path: Path, **more: Any) -> RunReco
     )  # fmt: skip
 
 
-def row(
-    task: str, system: str, measure: str, value: float | None, variant: str = "", dataset: str = "d"
-) -> ResultRow:
+def row(task: str, system: str, measure: str, value: float | None, variant: str = "", dataset: str = "d") -> ResultRow:
     """A row of a run."""
     reason = "" if value is not None else "too few labels"
-    return ResultRow(
-        "x", task, dataset, "", "en", variant, system, measure, value, 40, None, None, "", 1, reason
-    )
+    return ResultRow("x", task, dataset, "", "en", variant, system, measure, value, 40, None, None, "", 1, reason)
 
 
 def choice(path: Path, **more: Any) -> RunRecord:
@@ -211,9 +206,7 @@ def test_an_undecided_choice_names_who_may_be_best(tmp_path: Path) -> None:
     heading = convert_sentence_to_text(choice_verdict(made, build_record_board(made)).heading)
     assert heading == "Undecided: a (57%) or b (40%) may be best; c is unlikely"
     alike = choice(tmp_path, p_best=0.503, p_other=0.497)
-    assert "b (50%) or a (50%)" in convert_sentence_to_text(
-        choice_verdict(alike, build_record_board(alike)).heading
-    )
+    assert "b (50%) or a (50%)" in convert_sentence_to_text(choice_verdict(alike, build_record_board(alike)).heading)
     decided = choice(tmp_path, says="b", p_best=0.9)
     assert (
         convert_sentence_to_text(choice_verdict(decided, build_record_board(decided)).heading)
@@ -250,10 +243,7 @@ def test_a_calibration_says_that_no_threshold_holds_only_where_none_does(tmp_pat
         for name, value in (("a", 0.5), ("b", 0.3))
         for data in ("", "d")
     ]
-    rows += [
-        row("pairs", "a", "threshold", None, "precision"),
-        row("pairs", "b", "threshold", 0.7, "precision"),
-    ]
+    rows += [row("pairs", "a", "threshold", None, "precision"), row("pairs", "b", "threshold", 0.7, "precision")]
     made = record("calibration", rows, tmp_path)
     heading = str(calibration_verdict(made, build_record_board(made)).heading)
     assert "No threshold" not in heading
@@ -279,8 +269,7 @@ def test_a_percent_of_people_needs_people_who_agree() -> None:
 def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be_first(make_run: Any) -> None:
     """`jaccard` under `random`: the tests rule neither out, and to know nothing is as good."""
     folder = make_run(
-        systems={"a": "embedding", "b": "classical"},
-        levels={"a": 0.9, "b": 0.1, "constant": 0.5, "random": 0.5},
+        systems={"a": "embedding", "b": "classical"}, levels={"a": 0.9, "b": 0.1, "constant": 0.5, "random": 0.5}
     )
     [run] = read_report_runs([folder])
     assert list_possible_leaders_above_reference(run.board, ["a", "b"]) == ("a",)
@@ -297,27 +286,20 @@ def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run
         run,
         [
             SystemStanding(
-                "robustness",
-                "",
-                "robustness",
-                SystemHeadlineValue(name, value, 48, value + drawn, "bootstrap"),
+                "robustness", "", "robustness", SystemHeadlineValue(name, value, 48, value + drawn, "bootstrap")
             )
             for name, value, drawn in zip("ab", (0.6, 0.4), draws, strict=True)
         ],
     )
     damaged = next(
-        one
-        for one in list_report_answers_from_evidence(read_report_runs([run]))
-        if one.question.name == "damaged"
+        one for one in list_report_answers_from_evidence(read_report_runs([run])) if one.question.name == "damaged"
     )
     assert damaged.basis == "share"
     assert "search" not in damaged.means
     assert "use" not in describe_recommended_systems([damaged])[0].split()
 
 
-def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(tmp_path: Path, monkeypatch: Any) -> None:
     """The path of the judgements is relative to where the scoring was made, and the report is made elsewhere."""
     import embassay as eb
 
@@ -327,16 +309,12 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     qrels = [f"q{i} 0 d{j} {1 + (i + j) % 5}" for i in range(30) for j in range(6)]
     (export / "qrels.txt").write_text("\n".join(qrels) + "\n")
     for name, order in (("a", range(6)), ("b", range(5, -1, -1))):
-        lines = [
-            f"q{i} Q0 d{j} {place} {9 - place} {name}" for i in range(30) for place, j in enumerate(order, 1)
-        ]
+        lines = [f"q{i} Q0 d{j} {place} {9 - place} {name}" for i in range(30) for place, j in enumerate(order, 1)]
         (tmp_path / f"{name}.trec").write_text("\n".join(lines) + "\n")
     monkeypatch.chdir(tmp_path)
     runs = {name: f"{name}.trec" for name in "ab"}
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
     beside = attach_boards_to_records([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
-    search = list_report_answers_from_evidence((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[
-        0
-    ]
+    search = list_report_answers_from_evidence((*read_report_runs([tmp_path / "runs" / "scored"]), *beside))[0]
     assert search.means == "nDCG@5 by a golden set"

@@ -35,9 +35,7 @@ def test_the_verdict_is_on_the_first_difference_over_datasets() -> None:
     assert "t test, 12 to 39 degrees of freedom" in " ".join(text.split())
     assert "overall: a: preference was not part of the run." in text
     alone = SystemPairComparison((NONE,), (), ReplicatePairingVerdict(True))
-    assert printed(compared_pair_view(alone, "sage")).startswith(
-        "a and b cannot be compared overall: a: preference"
-    )
+    assert printed(compared_pair_view(alone, "sage")).startswith("a and b cannot be compared overall: a: preference")
 
 
 def test_known_errors_have_no_degrees() -> None:
@@ -66,11 +64,7 @@ def test_what_has_no_ranks_comes_last() -> None:
         "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
     )
     full = RankedSystemGroup(
-        "sts",
-        "",
-        "sts",
-        "",
-        (_entrant("a", 0.5, 0.4, 0.6, 1, 1, 0.99), _entrant("b", 0.2, 0.1, 0.3, 2, 2, 0.01)),
+        "sts", "", "sts", "", (_entrant("a", 0.5, 0.4, 0.6, 1, 1, 0.99), _entrant("b", 0.2, 0.1, 0.3, 2, 2, 0.01))
     )
     text = printed(ranked_groups_view([bare, full], "sage"))
     assert text.index("sts. a beats every other system.") < text.index("overall. No ranks")
@@ -82,7 +76,5 @@ def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
     rows = [("a", 0.5, 1, 2), ("b", 0.4, 2, 3), ("c", 0.3, 1, 3)]
     entrants = tuple(_entrant(name, value, None, None, low, high, 0.3) for name, value, low, high in rows)
     below = RankedSystemGroup("sts", "", "sts", "", entrants, floor=0.35)
-    assert "sts. Only a may be first and scores above the baselines." in printed(
-        ranked_groups_view([below], "sage")
-    )
+    assert "sts. Only a may be first and scores above the baselines." in printed(ranked_groups_view([below], "sage"))
     assert "sts. a and c may be first." in printed(ranked_groups_view([replace(below, floor=None)], "sage"))

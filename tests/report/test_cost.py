@@ -11,11 +11,7 @@ from typing import Any
 from embassay.document.terminal import draw_terminal_blocks
 from embassay.protocols.kernel.tables import format_duration, format_noun_count
 from embassay.report import write_report
-from embassay.report.method import (
-    list_planned_and_real_system_costs,
-    list_system_time_and_memory,
-    say_total_paid,
-)
+from embassay.report.method import list_planned_and_real_system_costs, list_system_time_and_memory, say_total_paid
 from embassay.report.record import read_run_record
 from embassay.report.runs import attach_boards_to_records
 from embassay.report.terminal import make_run_terminal_blocks
@@ -47,12 +43,9 @@ def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
     planned, took = zip(*cost.figures, strict=True)
     assert planned == ("4,000", "about 90,000", "40", "$0.0900", "about 1 min")
     assert took[1:4] == ("91,500", "44", "$0.0915")
-    assert (
-        cost.calls == "4 retries, 1 call failed permanently, 2 min of waiting, summed over parallel requests"
-    )
+    assert cost.calls == "4 retries, 1 call failed permanently, 2 min of waiting, summed over parallel requests"
     assert say_total_paid(record) == (
-        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. "
-        "Requests in flight when a process died: 2."
+        "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. Requests in flight when a process died: 2."
     )
 
 
@@ -74,11 +67,7 @@ def test_the_report_shows_it(make_run: MakeRun) -> None:
 def with_times(run: Path) -> Path:
     manifest = json.loads((run / "manifest.json").read_text())
     for place, cell in enumerate(manifest["cells"]):
-        cell |= {
-            "seconds": 0.5,
-            "peak_bytes": (place + 1) * 2**20,
-            "counts": {"pairs": 50} if place % 2 else {},
-        }
+        cell |= {"seconds": 0.5, "peak_bytes": (place + 1) * 2**20, "counts": {"pairs": 50} if place % 2 else {}}
     (run / "manifest.json").write_text(json.dumps(manifest))
     return run
 

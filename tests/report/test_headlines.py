@@ -109,18 +109,12 @@ def runs(
     plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[ReportRun, ...]:
     """One run of each protocol."""
-    return read_report_runs(
-        [plain_run, pteb_run, score_run, write_hume_run(tmp_path_factory.mktemp("runs") / "hume")]
-    )
+    return read_report_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path_factory.mktemp("runs") / "hume")])
 
 
 def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
-    found, table, cards = (
-        list(iterate_headlines_of_runs(runs)),
-        combine_run_headlines(runs),
-        make_system_cards(runs),
-    )
+    found, table, cards = (list(iterate_headlines_of_runs(runs)), combine_run_headlines(runs), make_system_cards(runs))
     assert table is not None
     assert cards is not None
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]

@@ -31,9 +31,7 @@ def test_the_page_has_a_profile_of_every_system(family):
     """Its axes drawn on one scale, and a table with original, paraphrased, axes and total."""
     [run] = read_report_runs([family / "hteb"])
     blocks = list(hteb_page(run, True))
-    assert {"hteb-profiles", "hteb-transformations", "hteb-datasets"} <= {
-        one.id for one in every(blocks, Heading)
-    }
+    assert {"hteb-profiles", "hteb-transformations", "hteb-datasets"} <= {one.id for one in every(blocks, Heading)}
     panels = next(one for one in blocks if isinstance(one, StyledBlockGroup))
     assert len(panels.blocks) == 2
     profile = tables(blocks)["hteb-profile"]

@@ -150,9 +150,7 @@ def test_each_page_has_one_heading_and_tables_have_headers(plain_run: Path) -> N
     tags = Page(page_of(plain_run)).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
     # Watched systems have a page only where their checks lie beside the runs.
-    known = [
-        one.slug for one in list_report_page_definitions(read_report_runs([plain_run])) if one.slug != "watch"
-    ]
+    known = [one.slug for one in list_report_page_definitions(read_report_runs([plain_run])) if one.slug != "watch"]
     assert [view["id"] for view in views] == known
     headings = [attrs.get("id") for tag, attrs in tags if tag == "h1"]
     assert headings == [view["aria-labelledby"] for view in views]

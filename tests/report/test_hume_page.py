@@ -12,20 +12,10 @@ from scipy.stats import spearmanr
 
 from embassay.document.blocks import Table, convert_sentence_to_text
 from embassay.errors import DataError
-from embassay.protocols.hume.record import (
-    Summary,
-    TaskDividedWithLlm,
-    read_summary,
-    write_tasks_divided_with_llm,
-)
+from embassay.protocols.hume.record import Summary, TaskDividedWithLlm, read_summary, write_tasks_divided_with_llm
 from embassay.report import write_report
 from embassay.report.board import build_record_board
-from embassay.report.hume.conclusions import (
-    describe_hume_verdict,
-    hume_notes,
-    hume_view,
-    pairs_above_people_heading,
-)
+from embassay.report.hume.conclusions import describe_hume_verdict, hume_notes, hume_view, pairs_above_people_heading
 from embassay.report.hume.families import (
     COEFFICIENT,
     POINTS,
@@ -84,26 +74,17 @@ def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
     every = list_ranked_models_per_pair(made)
     above = keep_pairs_by_best_model_side(every, "above")
-    counted = [
-        len(above),
-        sum(one.pair.trust == "low" for one in above),
-        sum(one.pair.trust is None for one in above),
-    ]
+    counted = [len(above), sum(one.pair.trust == "low" for one in above), sum(one.pair.trust is None for one in above)]
     low = sum(one.trust == "low" for one in made.pairs)
     leads = [POINTS.text(abs(gap)) for one in every if (gap := one.gap()) is not None]
     return {*map(str, (*counted, low, max(0, low - 2), sum(bool(one.side) for one in every))), *leads}
 
 
-@pytest.mark.parametrize(
-    "made", [published(), study(), study(kind="person")], ids=["paper", "simulated", "people"]
-)
+@pytest.mark.parametrize("made", [published(), study(), study(kind="person")], ids=["paper", "simulated", "people"])
 def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
     verdict = describe_hume_verdict(made)
     text = " ".join([convert_sentence_to_text(verdict.heading), *map(convert_sentence_to_text, verdict.lede)])
-    for name in (
-        *(pair.name for pair in made.pairs),
-        *(one.system.rpartition("/")[2] for one in made.places),
-    ):
+    for name in (*(pair.name for pair in made.pairs), *(one.system.rpartition("/")[2] for one in made.places)):
         text = text.replace(name, "")
     text = re.sub(r"\S+/\S+", "", text)
     known = numbers_of(made) | counts_of(made)
@@ -154,9 +135,7 @@ def test_a_model_above_people_is_never_named_without_agreement(made: Summary) ->
 def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:
     every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
     assert (
-        pairs_above_people_heading(
-            list_ranked_models_per_pair(summary("two", "study", tuple(every), {})), "people"
-        )
+        pairs_above_people_heading(list_ranked_models_per_pair(summary("two", "study", tuple(every), {})), "people")
         == expected
     )
 
@@ -217,11 +196,7 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
     every = list_ranked_models_per_pair(read_summary(paper))
-    assert [len(keep_pairs_by_best_model_side(every, side)) for side in ("above", "below", "inside")] == [
-        12,
-        2,
-        12,
-    ]
+    assert [len(keep_pairs_by_best_model_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
 
 
 def test_noisy_pairs_have_agreement_and_advice(paper: Path) -> None:
@@ -256,9 +231,7 @@ def test_gaps_fall_within_their_language(paper: Path) -> None:
 
 
 def test_difficulty_counts_all_pairs(paper: Path) -> None:
-    assert page(paper).difficulty.said == (
-        "18 easy, 6 moderate, 2 hard of 26 pairs. Hard: ArXiv (eng), Emotion (eng)."
-    )
+    assert page(paper).difficulty.said == ("18 easy, 6 moderate, 2 hard of 26 pairs. Hard: ArXiv (eng), Emotion (eng).")
 
 
 def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
@@ -342,9 +315,7 @@ def _without(made: Summary, what: str) -> Summary:
         },
     }[what]  # fmt: skip
     pairs = tuple(pair.model_copy(update=changes) for pair in made.pairs)
-    return made.model_copy(
-        update={"pairs": pairs, "places": () if what in ("models", "nobody") else made.places}
-    )
+    return made.model_copy(update={"pairs": pairs, "places": () if what in ("models", "nobody") else made.places})
 
 
 @pytest.mark.parametrize("what", ["models", "llms", "agreement", "annotators", "interval", "nobody"])
@@ -393,22 +364,14 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     )
     level = "| level | class | pairs | human | gap | gap_low | reason |\n|---|---|---:|---:|---:|---:|---|\n"
     title = "**HUME: people and models by language resource level**\n\n"
-    (tables / "hume_resources.md").write_text(
-        title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n"
-    )
+    (tables / "hume_resources.md").write_text(title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n")
     assert [one.id for one in page(run).groups] == ["hume-profiles"]
     (tables / "hume_resources.md").write_text(
-        title
-        + level
-        + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n| low | all | 1 | 60.1 | 2.0 | n/a | few |\n"
+        title + level + "| high | all | 3 | 79.6 | -6.4 | n/a | few |\n| low | all | 1 | 60.1 | 2.0 | n/a | few |\n"
     )
     people, languages = page(run).groups
     assert [one.title for one in people.heads] == ["dataset", "group", "score"]
-    assert [convert_sentence_to_text(one.text) for one in people.lines[0].entries] == [
-        "pairs",
-        "native",
-        "81.5",
-    ]
+    assert [convert_sentence_to_text(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
     assert [one.title for one in languages.heads] == ["class", "pairs", "human", "gap"]
     html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
     assert html.count(people.title) >= 1
@@ -433,13 +396,7 @@ def test_items_of_a_model_and_of_people_stand_on_the_page(tmp_path: Path) -> Non
                 open=9,
             ),
             TaskDividedWithLlm(
-                task="sts",
-                llm="gpt",
-                items=30,
-                counts={"biased": 30},
-                contradicted=wrong,
-                biased=True,
-                open=11,
+                task="sts", llm="gpt", items=30, counts={"biased": 30}, contradicted=wrong, biased=True, open=11
             ),
         ],
     )

@@ -141,9 +141,7 @@ def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -
     """The page says how many of how many items it holds, and how they were chosen."""
     monkeypatch.setattr("embassay.report.items.MOST", 20)  # type: ignore[attr-defined]
     page = page_of(make_full_run())
-    assert page.left_out[0].startswith(
-        "Preference: comparisons, sample: 20 of 48 comparisons, half of them the worst"
-    )
+    assert page.left_out[0].startswith("Preference: comparisons, sample: 20 of 48 comparisons, half of them the worst")
     assert len(page.data["groups"][0]["ids"]) == 20
 
 
@@ -163,9 +161,7 @@ def test_values_are_ten_thousandths_of_those_in_the_files(plain_run: Path) -> No
 
     group = page_of(plain_run).data["groups"][2]
     frame = pl.read_parquet(RunFolder(plain_run).locate_cell_items("robustness", "sample", "bm25"))
-    wanted = frame.filter((pl.col("measure") == "similarity") & (pl.col("variant") == "negate"))[
-        "value"
-    ].to_list()
+    wanted = frame.filter((pl.col("measure") == "similarity") & (pl.col("variant") == "negate"))["value"].to_list()
     measure = next(i for i, one in enumerate(group["measures"]) if one["edit"] == "negate")
     shown = group["values"][measure][group["systems"].index(3)]
     assert np.allclose(np.array(shown) / 10_000, wanted, atol=5.1e-5)
@@ -173,9 +169,7 @@ def test_values_are_ten_thousandths_of_those_in_the_files(plain_run: Path) -> No
 
 def test_a_documents_sensitivity_is_one_minus_the_mean_error(plain_run: Path) -> None:
     """The score per document follows the spec: distance from 1 / (1 + p), averaged over its variants."""
-    group = next(
-        one for one in read_item_groups(read_run_record(plain_run)) if one.kind.name == "sensitivity"
-    )
+    group = next(one for one in read_item_groups(read_run_record(plain_run)) if one.kind.name == "sensitivity")
     sizes = [float(one.edit.partition("p=")[2].partition(",")[0]) for one in group.measures[1:]]
     expected = np.array([1 / (1 + size) for size in sizes])
     score = 1 - np.abs(group.values[1:, 0, 0] - expected).mean()

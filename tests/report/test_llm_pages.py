@@ -9,13 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import (
-    Block,
-    Figure,
-    VerdictText,
-    convert_sentence_to_text,
-    file_tables,
-)
+from embassay.document.blocks import Block, Figure, VerdictText, convert_sentence_to_text, file_tables
 from embassay.records import ResultRow
 from embassay.report import write_report
 from embassay.report.board import build_record_board
@@ -36,9 +30,7 @@ def result(task: str, row: Row, subset: str = "", n: int = 40) -> ResultRow:
     system, dataset, variant, measure, value = row
     ends = (None, None) if value is None else (value - 0.05, value + 0.05)
     reason = "over 5% failed, so no score" if value is None else ""
-    return ResultRow(
-        "pteb", task, dataset, subset, "en", variant, system, measure, value, n, *ends, "", 1337, reason
-    )
+    return ResultRow("pteb", task, dataset, subset, "en", variant, system, measure, value, n, *ends, "", 1337, reason)
 
 
 def page_of(folder: Path) -> tuple[Block, ...]:
@@ -57,9 +49,7 @@ def page_of(folder: Path) -> tuple[Block, ...]:
 def make_step(tmp_path: Path) -> MakeStep:
     """Write a run of another PTEB command from its rows."""
 
-    def made(
-        step: str, rows: Sequence[ResultRow], *, options: dict[str, Any] | None = None, **more: Any
-    ) -> Path:
+    def made(step: str, rows: Sequence[ResultRow], *, options: dict[str, Any] | None = None, **more: Any) -> Path:
         folder = RunFolder(tmp_path / step)
         folder.path.mkdir(exist_ok=True)
         systems = dict.fromkeys(row.system for row in rows if not row.system.startswith("mean"))
@@ -83,10 +73,7 @@ JUDGED: tuple[Row, ...] = tuple(
     for system, level in (("sharp", 0.9), ("blunt", 0.6))
     for row in (
         *((system, dataset, "", "spearman", level) for dataset in ("", "news", "captions")),
-        *(
-            (system, "", f"gold={bin}", "mae", 2 - 2 * level)
-            for bin in ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")
-        ),
+        *((system, "", f"gold={bin}", "mae", 2 - 2 * level) for bin in ("[0,1)", "[1,2)", "[2,3)", "[3,4)", "[4,5]")),
         (system, "", "", "mae", 2 - 2 * level),
         (system, "", "", "failed", 0.0),
         *((system, "news", f"words={bin}", "spearman", level) for bin in ("1-10", "11-20")),
@@ -97,14 +84,9 @@ JUDGED: tuple[Row, ...] = tuple(
 @pytest.fixture
 def judged(make_step: MakeStep) -> Path:
     rows = [result("judge", row) for row in JUDGED]
-    rows += [
-        result("judge", ("mean of judges", "news", f"words={bin}", "spearman", 0.75))
-        for bin in ("1-10", "11-20")
-    ]
+    rows += [result("judge", ("mean of judges", "news", f"words={bin}", "spearman", 0.75)) for bin in ("1-10", "11-20")]
     rows.append(
-        ResultRow(
-            "pteb", "judge", "", "", "", "words=over 50", "mean of judges", "spearman", None, 6, reason="few"
-        )
+        ResultRow("pteb", "judge", "", "", "", "words=over 50", "mean of judges", "spearman", None, 6, reason="few")
     )
     run = make_step("judge", rows)
     pair = {
@@ -116,13 +98,7 @@ def judged(make_step: MakeStep) -> Path:
         "p": 0.001,
         "p_adjusted": 0.001,
     }
-    scope = {
-        "systems": ["sharp", "blunt"],
-        "rank_low": [1, 2],
-        "rank_high": [1, 2],
-        "best": ["sharp"],
-        "pairs": [pair],
-    }
+    scope = {"systems": ["sharp", "blunt"], "rank_low": [1, 2], "rank_high": [1, 2], "best": ["sharp"], "pairs": [pair]}
     (run / "comparisons.json").write_text(format_value_as_json({"scopes": {"judge": scope}}))
     return run
 
@@ -144,9 +120,7 @@ def test_a_judge_that_may_rate_at_chance_is_said_to(make_step: MakeStep) -> None
     no interval leaves 0 out, nobody knows."""
     headings = []
     for low, high in ((-0.129, 0.508), (0.464, 0.822), (None, None)):
-        row = ResultRow(
-            "pteb", "judge", "", "", "", "", "small", "spearman", 0.212, 60, ci_low=low, ci_high=high
-        )
+        row = ResultRow("pteb", "judge", "", "", "", "", "small", "spearman", 0.212, 60, ci_low=low, ci_high=high)
         verdict = judge_verdict(*read(make_step("judge", [row])))
         headings.append(convert_sentence_to_text(verdict.heading))
         assert any("chance" in convert_sentence_to_text(sentence) for sentence in verdict.lede) == (
@@ -185,9 +159,7 @@ CANDIDATES: tuple[tuple[str, float | None, float, float], ...] = (
 def candidates(given: Sequence[tuple[str, float | None, float, float]]) -> list[ResultRow]:
     names = ("similarity", "edit_distance", "seconds")
     rows = [
-        (name, "", "", measure, value)
-        for name, *values in given
-        for measure, value in zip(names, values, strict=True)
+        (name, "", "", measure, value) for name, *values in given for measure, value in zip(names, values, strict=True)
     ]
     return [result("paraphrasers", row) for row in rows]
 
@@ -225,10 +197,7 @@ def test_other_judges_stand_by_their_names(make_step: MakeStep) -> None:
     )]  # fmt: skip
     judges = tables(page_of(make_step("paraphrasers", rows)))["cross-judges"]
     assert judges.columns == ("gemma",)
-    assert [(line.label, line.entries[0].text) for line in judges.lines] == [
-        ("a", "4.70"),
-        ("b", "3.90"),
-    ]
+    assert [(line.label, line.entries[0].text) for line in judges.lines] == [("a", "4.70"), ("b", "3.90")]
 
 
 def validated() -> list[ResultRow]:
@@ -238,14 +207,8 @@ def validated() -> list[ResultRow]:
             ("", "mean_rating", mean), ("", "median_rating", round(mean)), ("", "share_at_threshold", 0.7),
             ("", "alpha", None), ("", "accepted", accepted),
         ]  # fmt: skip
-        figures += [
-            (f"rating={grade}", "ratings", share)
-            for grade, share in enumerate((0.1, 0.0, 0.2, 0.3, 0.3, 0.1))
-        ]
-        rows += [
-            result("validation", ("writer", "", variant, name, value), lang)
-            for variant, name, value in figures
-        ]
+        figures += [(f"rating={grade}", "ratings", share) for grade, share in enumerate((0.1, 0.0, 0.2, 0.3, 0.3, 0.1))]
+        rows += [result("validation", ("writer", "", variant, name, value), lang) for variant, name, value in figures]
     return rows
 
 
@@ -310,11 +273,7 @@ def test_numbered_tables_come_first_in_their_order(tmp_path: Path) -> None:
     (tmp_path / "tables").mkdir()
     for name in ("pteb_table10", "drop_mixed", "pteb_table9"):
         (tmp_path / "tables" / f"{name}.md").write_text(f"**{name}**\n\n| a | b |\n|---|---:|\n| x | 1 |\n")
-    assert [table.title for table in file_tables(tmp_path)] == [
-        "pteb_table9",
-        "pteb_table10",
-        "drop_mixed",
-    ]
+    assert [table.title for table in file_tables(tmp_path)] == ["pteb_table9", "pteb_table10", "drop_mixed"]
 
 
 def test_the_terminal_shows_the_value_with_its_interval_first(make_step: MakeStep, judged: Path) -> None:

@@ -25,9 +25,7 @@ def test_failures_come_first_with_count_reason_and_mend(plain_run: Path) -> None
 
 def test_failures_of_one_reason_are_one_note(make_run: MakeRun) -> None:
     """Ten cells that failed alike do not fill the page."""
-    failed = tuple(
-        (task, "sample", "bm25") for task in ("preference", "robustness", "clustering", "retrieval")
-    )
+    failed = tuple((task, "sample", "bm25") for task in ("preference", "robustness", "clustering", "retrieval"))
     run = make_run(failed=failed)
     assert kinds(run).count("failed") == 1
 
@@ -42,9 +40,7 @@ def test_cut_texts_are_counted_with_the_limit(plain_run: Path) -> None:
 
 def test_few_items_are_noted(make_run: MakeRun) -> None:
     """Small samples are one note, whatever the number of tasks."""
-    notes = [
-        note for note in list_run_notes(read_run_record(make_run(documents=6))) if note.kind == "small n"
-    ]
+    notes = [note for note in list_run_notes(read_run_record(make_run(documents=6))) if note.kind == "small n"]
     grey = [note for note in notes if "grey" in note.consequence]
     assert len(grey) == 1
     assert grey[0].what.startswith("n = 6 on sample (clustering, ")
@@ -69,9 +65,7 @@ def test_the_texts_of_one_clustering_set_are_not_sets(make_run: MakeRun) -> None
         if row["task"] == "clustering" and row["dataset"]:
             row["method"] = "bootstrap over 6 texts of the only set, clusters held fixed"
     (run / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    assert not any(
-        "set" in note.what for note in list_run_notes(read_run_record(run)) if note.kind == "small n"
-    )
+    assert not any("set" in note.what for note in list_run_notes(read_run_record(run)) if note.kind == "small n")
 
 
 def test_left_out_items_and_warnings_are_noted_once(make_run: MakeRun) -> None:
@@ -91,9 +85,7 @@ def test_left_out_items_and_warnings_are_noted_once(make_run: MakeRun) -> None:
 def test_a_missing_task_is_said_where_no_overall_can_be(make_run: MakeRun) -> None:
     """A run of one task explains why there is no overall score."""
     note = next(
-        note
-        for note in list_run_notes(read_run_record(make_run(tasks=("robustness",))))
-        if note.kind == "partial"
+        note for note in list_run_notes(read_run_record(make_run(tasks=("robustness",)))) if note.kind == "partial"
     )
     assert "preference, sensitivity, clustering and retrieval were not part of the run" in note.what
 

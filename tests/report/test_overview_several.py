@@ -18,9 +18,7 @@ from .hume_run import study, write_hume_run
 MakeRun = Callable[..., Path]
 
 
-def test_the_lede_has_a_finding_per_protocol(
-    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path
-) -> None:
+def test_the_lede_has_a_finding_per_protocol(plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path) -> None:
     """The gap of the first run, then the headings of PTEB, RAG and HUME, word for word but for the first capital."""
     runs = read_report_runs([plain_run, pteb_run, score_run, write_hume_run(tmp_path / "hume")])
     verdict = make_overview_page(runs).verdict
@@ -32,9 +30,7 @@ def test_the_lede_has_a_finding_per_protocol(
         assert sentence.lower() == f"{run.title}: {heading}.".lower()
 
 
-def test_few_runs_are_named_and_many_counted(
-    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path
-) -> None:
+def test_few_runs_are_named_and_many_counted(plain_run: Path, pteb_run: Path, score_run: Path, tmp_path: Path) -> None:
     """Up to three by name; more are counted, their kinds stand beside."""
     three, four = [plain_run, pteb_run, score_run], [write_hume_run(tmp_path / "hume")]
     assert make_overview_page(read_report_runs(three)).names == ("made", "reworded", "scored")
@@ -43,9 +39,7 @@ def test_few_runs_are_named_and_many_counted(
     assert "<b>4 runs</b>" in page
 
 
-def test_every_system_stands_once_with_its_leading_scores(
-    plain_run: Path, pteb_run: Path, tmp_path: Path
-) -> None:
+def test_every_system_stands_once_with_its_leading_scores(plain_run: Path, pteb_run: Path, tmp_path: Path) -> None:
     """Values, ranks and bold are those of the boards; people of the study stand under the table."""
     made = study()
     runs = read_report_runs([plain_run, pteb_run, write_hume_run(tmp_path / "hume", made)])
@@ -105,15 +99,12 @@ def test_columns_without_a_shown_system_are_left_out(plain_run: Path, pteb_run: 
     made = study()
     others = tuple(
         pair.model_copy(
-            update={
-                "models": tuple(one.model_copy(update={"system": f"x-{one.system}"}) for one in pair.models)
-            }
+            update={"models": tuple(one.model_copy(update={"system": f"x-{one.system}"}) for one in pair.models)}
         )
         for pair in made.pairs
     )
     places = tuple(
-        one if one.kind == "human" else one.model_copy(update={"system": f"x-{one.system}"})
-        for one in made.places
+        one if one.kind == "human" else one.model_copy(update={"system": f"x-{one.system}"}) for one in made.places
     )
     hume = write_hume_run(tmp_path / "hume", made.model_copy(update={"pairs": others, "places": places}))
     table = combine_run_headlines(read_report_runs([plain_run, pteb_run, hume]))

@@ -40,11 +40,7 @@ def test_values_are_before_after_and_their_difference(pteb_run: Path) -> None:
     group = groups(pteb_run)[0][0]
     before = column(pteb_run, "small-sts", "aster-large", "original")
     after = np.mean(
-        [
-            column(pteb_run, "small-sts", "aster-large", f"paraphrase:seed={seed}")
-            for seed in (1337, 1338, 1339)
-        ],
-        axis=0,
+        [column(pteb_run, "small-sts", "aster-large", f"paraphrase:seed={seed}") for seed in (1337, 1338, 1339)], axis=0
     )
     change, original, mean = (measure[0] for measure in group["values"])
     assert original == [round(value * 10_000) for value in before]
@@ -65,9 +61,7 @@ def test_texts_stand_with_their_wordings_by_run(pteb_run: Path) -> None:
     assert texts[group["wordings"]["first"][3][0]] != text_of(3)
 
 
-def test_long_wordings_are_shown_for_the_first_run_alone(
-    pteb_run: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_wordings_are_shown_for_the_first_run_alone(pteb_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limit the others stay in the folder, and the page knows how many there are."""
     monkeypatch.setattr(module, "MOST", 40)
     group = groups(pteb_run)[0][0]
@@ -80,9 +74,7 @@ def test_items_of_one_name_in_two_languages_are_two(make_pteb: MakePteb) -> None
     folder = RunFolder(run)
     rows = {"item_id": ["1", "1"], "variant": ["en", "fr"], "measure": ["v_measure"] * 2, "value": [0.5, 0.7]}
     for variant in ("original", "paraphrase:seed=1337", "paraphrase:seed=1338", "paraphrase:seed=1339"):
-        pl.DataFrame(rows).write_parquet(
-            folder.locate_cell_items("clustering", "sets", "aster-large", variant=variant)
-        )
+        pl.DataFrame(rows).write_parquet(folder.locate_cell_items("clustering", "sets", "aster-large", variant=variant))
     group = groups(run)[0][0]
     assert group["ids"] == ["1 · en", "1 · fr"]
     assert group["values"][1] == [[5000, 7000]]
@@ -94,21 +86,9 @@ def test_an_item_lost_in_a_run_is_left_out_of_its_mean(make_pteb: MakePteb) -> N
     run = make_pteb(datasets={"sts": ("one",)}, systems={"aster-large": "embedding"}, n=3)
     folder = RunFolder(run)
     for seed, values in ((1337, [0.5, None, None]), (1338, [0.7, 0.2, None]), (1339, [0.9, 0.4, None])):
-        rows = {
-            "item_id": ["a", "b", "c"],
-            "variant": [""] * 3,
-            "measure": ["similarity"] * 3,
-            "value": values,
-        }
+        rows = {"item_id": ["a", "b", "c"], "variant": [""] * 3, "measure": ["similarity"] * 3, "value": values}
         path = folder.locate_cell_items("sts", "one", "aster-large", variant=f"paraphrase:seed={seed}")
         pl.DataFrame(rows).write_parquet(path)
-    rows = {
-        "item_id": ["a", "b", "c"],
-        "variant": [""] * 3,
-        "measure": ["similarity"] * 3,
-        "value": [0.8] * 3,
-    }
-    pl.DataFrame(rows).write_parquet(
-        folder.locate_cell_items("sts", "one", "aster-large", variant="original")
-    )
+    rows = {"item_id": ["a", "b", "c"], "variant": [""] * 3, "measure": ["similarity"] * 3, "value": [0.8] * 3}
+    pl.DataFrame(rows).write_parquet(folder.locate_cell_items("sts", "one", "aster-large", variant="original"))
     assert groups(run)[0][0]["values"][2] == [[7000, 3000, None]]

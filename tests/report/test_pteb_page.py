@@ -135,9 +135,7 @@ def test_dumbbells_have_a_tick_per_run_and_the_largest_loss_first(pteb_run: Path
             assert task is not None
             variants = [f"paraphrase:seed={seed}" for seed in (1337, 1338, 1339)]
             assert list(one.loss.runs) == [
-                record.value(
-                    task.name, chart.row.system.name, task.headline, dataset=one.name, variant=variant
-                )
+                record.value(task.name, chart.row.system.name, task.headline, dataset=one.name, variant=variant)
                 for variant in variants
             ]
 
@@ -179,9 +177,7 @@ def test_tables_over_tasks_and_over_the_datasets_of_a_task(pteb_run: Path) -> No
 
 def test_the_baseline_plot_is_the_system_less_the_baseline(pteb_run: Path) -> None:
     """The protocol's shift is the other way round; ends of its interval change places."""
-    stored = json.loads((pteb_run / "comparisons.json").read_text())["baseline"]["scopes"]["overall"][
-        "systems"
-    ][0]
+    stored = json.loads((pteb_run / "comparisons.json").read_text())["baseline"]["scopes"]["overall"]["systems"][0]
     plot = page(pteb_run).baseline[0]
     averaged, pooled = plot.rows[:2]
     assert plot.baseline.label == "aster-large"
@@ -205,10 +201,7 @@ def test_stability_says_how_often_a_system_stands_above_another(pteb_run: Path) 
     assert "original and paraphrased scores: 1.00" in first.said
     for i, row in enumerate(first.rows):
         assert row.beats[i] == (numbers.NONE, 0, None)
-    assert [table.title for table in page(pteb_run).stability] == [
-        "All tasks",
-        "All tasks, classical metrics",
-    ]
+    assert [table.title for table in page(pteb_run).stability] == ["All tasks", "All tasks, classical metrics"]
 
 
 def test_the_paraphrases_are_told_by_dataset_with_their_outcomes(pteb_run: Path) -> None:

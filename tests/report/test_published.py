@@ -63,9 +63,7 @@ def test_scores_are_as_published(run: ReportRun) -> None:
     assert [table.title for table in (emotion, sts)] == ["Classification", "STS"]
     assert [[entry.text for entry in line.entries] for line in sts.lines] == [["0.680"], ["0.710"]]
     assert [line.entries[0].exact for line in emotion.lines] == ["0.61", "0.52", "0.7"]
-    assert not [
-        entry for table in (emotion, sts) for line in table.lines for entry in line.entries if entry.small
-    ]
+    assert not [entry for table in (emotion, sts) for line in table.lines for entry in line.entries if entry.small]
 
 
 def test_the_verdict_claims_no_test(run: ReportRun) -> None:

@@ -72,10 +72,7 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     made = golden()
     assert made.judge is not None
     said = " ".join(
-        map(
-            convert_sentence_to_text,
-            describe_golden_verdict(replace(made, judge=replace(made.judge, usd=None))).lede,
-        )
+        map(convert_sentence_to_text, describe_golden_verdict(replace(made, judge=replace(made.judge, usd=None))).lede)
     )
     assert "its price is unknown" in said
     assert "$" not in said
@@ -98,9 +95,7 @@ def test_strips_have_a_column_for_every_question_with_grades() -> None:
     figure, left = drawn
     assert (figure.drawing.count("<path"), left) == (5, 0)
     assert "1 question" in figure.summary
-    many = tuple(
-        GoldenQuerySummary(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80)
-    )
+    many = tuple(GoldenQuerySummary(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80))
     drawn = draw_grade_shares_by_question(golden(queries=many))
     assert drawn is not None
     assert drawn[1] == 20
@@ -127,8 +122,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     assert say_judge_doubts(made) == ""
     assert made.ranking is not None
     queries = tuple(
-        replace(one, claims={}, doubts=("fixed errors",)) if one.status == "done" else one
-        for one in made.queries
+        replace(one, claims={}, doubts=("fixed errors",)) if one.status == "done" else one for one in made.queries
     )
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
@@ -143,13 +137,7 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
     table = make_ranking_engine_claims_table(golden())
     assert table is not None
     first = {line.label: [entry.text for entry in line.entries] for line in table.lines}
-    assert first["P(at most one wrong passage among the first 20)"] == [
-        "0.950",
-        "0.950",
-        "0.950",
-        "0.90",
-        "1 of 1",
-    ]
+    assert first["P(at most one wrong passage among the first 20)"] == ["0.950", "0.950", "0.950", "0.90", "1 of 1"]
     assert first["share of the first 20 that is right"][-1] == "0 of 1"
     assert read_targets_of_ranking_engine("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
     assert (

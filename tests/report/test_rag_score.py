@@ -58,9 +58,7 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
             for line in lines:
                 value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert convert_sentence_to_text(line.entries[0].text).endswith(
-                    numbers.format_score(value.value or 0.0)
-                )
+                assert convert_sentence_to_text(line.entries[0].text).endswith(numbers.format_score(value.value or 0.0))
 
 
 def test_pool_and_ordering_add_up(score_run: Path) -> None:
@@ -120,9 +118,7 @@ def test_the_worst_queries_come_first(score_run: Path) -> None:
     """By their mean over the runs; a query without any document of worth has no value and is not among them."""
     lines = tables(page(score_run))["worst-queries"].lines
     found = {
-        convert_sentence_to_text(line.label): [
-            float(convert_sentence_to_text(one.text)) for one in line.entries[-3:]
-        ]
+        convert_sentence_to_text(line.label): [float(convert_sentence_to_text(one.text)) for one in line.entries[-3:]]
         for line in lines
     }
     means = [mean for mean, *_ in found.values()]
@@ -184,9 +180,7 @@ def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
     (one,) = read_report_runs([run])
     kinds = {system.name: system.kind for system in one.record.systems}
     assert kinds == dict(zip(names, ("embedding", "classical", "hybrid", "classical", "run"), strict=True))
-    drawn = next(
-        table for table in every(make_scoring_page_blocks(one, True), Table) if table.title == "RA-nWG"
-    )
+    drawn = next(table for table in every(make_scoring_page_blocks(one, True), Table) if table.title == "RA-nWG")
     assert {line.label: line.kind for line in drawn.lines} == kinds
     for line in drawn.lines:
         assert f" {CLASSES[kinds[str(line.label)]]} " in convert_sentence_to_text(line.entries[0].text)

@@ -115,9 +115,7 @@ def test_a_description_may_say_its_licence(tmp_path: Path) -> None:
         assert find_dataset_licence(str(path)) == OWN
 
 
-def test_later_parts_of_method_do_not_repeat_the_machine(
-    plain_run: Path, make_run: MakeRun, pteb_run: Path
-) -> None:
+def test_later_parts_of_method_do_not_repeat_the_machine(plain_run: Path, make_run: MakeRun, pteb_run: Path) -> None:
     """Machine and versions once where they are the same; run, seed and manifest of each."""
     parts = make_methods_page(read_report_runs([plain_run, make_run(datasets=("other",)), pteb_run])).parts
     facts = [dict(part.facts) for part in parts]

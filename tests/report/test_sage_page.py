@@ -109,14 +109,7 @@ def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:
 
 def test_grounds_diverge_from_what_should_be() -> None:
     """Noise above the summary and changed meaning below it are on the right side; a share should be whole."""
-    assert [choose_diverging_heat_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [
-        -5,
-        -2,
-        0,
-        0,
-        1,
-        5,
-    ]
+    assert [choose_diverging_heat_step(off) for off in (-1.0, -0.3, -0.001, 0.0, 0.19, 0.9)] == [-5, -2, 0, 0, 1, 5]
     capitals, negated = (
         WantedColumn("", "similarity", edit, ideal=side)
         for edit, side in (("capitalize", "above"), ("negate", "below"))
@@ -157,9 +150,7 @@ def test_the_dashed_curve_is_the_protocols(linear: bool) -> None:
     """Expected similarities agree with those the score is made with."""
     for size in (0.15, 0.5, 0.9, 1.0):
         wanted = protocol_expected(size, "linear" if linear else "hyperbolic")
-        assert curves.compute_expected_similarity_after_edit(size, linear=linear) == pytest.approx(
-            float(wanted)
-        )
+        assert curves.compute_expected_similarity_after_edit(size, linear=linear) == pytest.approx(float(wanted))
 
 
 def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
@@ -247,9 +238,7 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
     assert how.startswith("Each document has 18 perturbed copies.")
     chosen = ("replaced:capitalize", "replaced:delete10")
     rows = {
-        key: row
-        for key, row in whole.rows.items()
-        if not row.variant.startswith("replaced:") or row.variant in chosen
+        key: row for key, row in whole.rows.items() if not row.variant.startswith("replaced:") or row.variant in chosen
     }
     copies, how = said(replace(whole, rows=rows))
     assert copies == "2 of the paper's 18 perturbed copies (capitalize, delete10)"

@@ -87,9 +87,5 @@ def test_an_axis_names_zero_where_it_is_inside() -> None:
     """Of differences 0 is what is read; without it the tick in the middle."""
     shown = re.findall(r">([^<]+)</text>", draw_axis_labels(LinearScale(-0.15, 0.05, 0.05)))
     assert shown == ["−0.15", "0", "0.05"]
-    assert re.findall(r">([^<]+)</text>", draw_axis_labels(LinearScale(0.2, 0.6, 0.2))) == [
-        "0.2",
-        "0.4",
-        "0.6",
-    ]
+    assert re.findall(r">([^<]+)</text>", draw_axis_labels(LinearScale(0.2, 0.6, 0.2))) == ["0.2", "0.4", "0.6"]
     assert "<text" not in draw_axis_labels(LinearScale(-1.0, 0.2, 0.2))

@@ -98,17 +98,12 @@ class ScoredWorld:
         }
         if rng.random() < 0.5:
             runs["strange"] = {
-                query: {
-                    f"new-{doc}" if place % 2 else doc: score
-                    for place, (doc, score) in enumerate(docs.items())
-                }
+                query: {f"new-{doc}" if place % 2 else doc: score for place, (doc, score) in enumerate(docs.items())}
                 for query, docs in runs["a"].items()
             }
         measures = list(rng.permutation(["nDCG@5", "Harm@5", "RA-nWG@5", "PROC@5"]))
         self.runs = runs
-        self.score: ScoringRecord = eb.rag.score(
-            judged, runs, measures=measures, resamples=200, seed=seed
-        ).record
+        self.score: ScoringRecord = eb.rag.score(judged, runs, measures=measures, resamples=200, seed=seed).record
 
     def value(self, run: str, measure: str = "") -> float:
         found = self.score.value(run, measure or self.score.headline)
@@ -141,9 +136,7 @@ class ScoredWorld:
 
         def level(match: re.Match[str]) -> bool:
             a, b, gap, p = match.groups()
-            return SCORE.text(abs(self.value(a) - self.value(b))) == gap and (
-                p != "<0.001" and float(p) >= 0.05
-            )
+            return SCORE.text(abs(self.value(a) - self.value(b))) == gap and (p != "<0.001" and float(p) >= 0.05)
 
         def orders(match: re.Match[str]) -> bool:
             b, a, k, gain, way, advice = match.groups()
@@ -201,9 +194,7 @@ def hold_scoring(seed: int) -> int:
     said = list(sentences(scoring_view(world.score, wide=True)))
     for a, b, k, shared in re.findall(rf"(\w+) and (\w+): overlap@(\d+) ({NUMBER})", "\n".join(said)):
         queries = [query for query in world.runs[a] if query in world.runs[b]]
-        alike = [
-            len(world.first(a, query, int(k)) & world.first(b, query, int(k))) / int(k) for query in queries
-        ]
+        alike = [len(world.first(a, query, int(k)) & world.first(b, query, int(k))) / int(k) for query in queries]
         assert SCORE.text(float(np.mean(alike))) == shared
     return held(iter(said), world.forms(), passing=HOW)
 
@@ -241,15 +232,9 @@ def hold_sweep(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> in
             for stack in part.stacks
             if stack is not chosen and keeps(stack) and abs(stack.latency - chosen.latency) <= asked.jitter_ms
         ]
-        return int(n) == len(close) and (noun, verb) == (
-            ("stack", "differs") if n == "1" else ("stacks", "differ")
-        )
+        return int(n) == len(close) and (noun, verb) == (("stack", "differs") if n == "1" else ("stacks", "differ"))
 
-    return held(
-        iter(part.notes),
-        {r"^(\d+) feasible (stacks?) (differs?) in latency": near},
-        passing="too few|machine",
-    )
+    return held(iter(part.notes), {r"^(\d+) feasible (stacks?) (differs?) in latency": near}, passing="too few|machine")
 
 
 def test_the_notes_under_a_sweep_hold() -> None:
@@ -275,9 +260,7 @@ def hold_pair(seed: int) -> int:
         return 0
     a, b = drawn.names[:2]
     made = compare_systems(random_run(drawn), a, b)
-    first = next(
-        (row for row in made.contrasts if not row.dataset and row.difference is not None), made.contrasts[0]
-    )
+    first = next((row for row in made.contrasts if not row.dataset and row.difference is not None), made.contrasts[0])
     headlines = drawn.headlines[first.task]
     names = [name for name in drawn.names if headlines[name].value is not None]
     draws = np.stack([headlines[name].replicates for name in names])
@@ -289,15 +272,11 @@ def hold_pair(seed: int) -> int:
             draws, values, strata=[headlines[name].list_separately_resampled_strata for name in names]
         )
         adjusted = holm([test.p for test in tests])
-        own = next(
-            q for test, q in zip(tests, adjusted, strict=True) if {names[test.a], names[test.b]} == {a, b}
-        )
+        own = next(q for test, q in zip(tests, adjusted, strict=True) if {names[test.a], names[test.b]} == {a, b})
         said = own < 0.001 if p == "<0.001" else abs(own - float(p)) < 6e-4
         return int(n) == len(tests) and (told == "tell") == (own < 0.05) and said
 
-    forms = {
-        r"The run's ranks test all (\d+) pairs \(Holm\): they (tell|do not tell) the two apart, p (\S+)\.$": among
-    }
+    forms = {r"The run's ranks test all (\d+) pairs \(Holm\): they (tell|do not tell) the two apart, p (\S+)\.$": among}
     how = "^Detectable|^Where a headline|^Differences|no test|no verdict|What more items"
     return held(sentences(compared_pair_view(made, "pteb")), forms, passing=how)
 
@@ -312,16 +291,12 @@ def test_bold_is_who_may_be_first() -> None:
     marked = 0
     for seed in range(60):
         _, tables = of_fields(seed)
-        blocks = list(
-            ranked_groups_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb")
-        )
+        blocks = list(ranked_groups_view(list(list_ranked_system_groups(random_run(Drawn("pteb", seed)))), "pteb"))
         for said, table in pairwise(blocks):
             if not (isinstance(said, VerdictText) and isinstance(table, Table) and said.claims):
                 continue
             bold = {row.label for row in table.lines if any(_is_bold(cell) for cell in row.entries)}
-            assert {convert_sentence_to_text(cast(Any, name)) for name in bold} == tables.first(
-                said.claims[0].measure
-            )
+            assert {convert_sentence_to_text(cast(Any, name)) for name in bold} == tables.first(said.claims[0].measure)
             marked += len(bold)
     assert marked > 60
 
@@ -347,10 +322,7 @@ def test_what_more_items_would_buy_is_computed_from_the_row() -> None:
 @pytest.mark.parametrize(
     ("drops", "said"),
     [
-        (
-            (-0.02, -0.051, 0.01, 0.0, 0.0, -0.003),
-            "The largest loss, 5.1 points, is for s1 on d1, from 81.0.",
-        ),
+        ((-0.02, -0.051, 0.01, 0.0, 0.0, -0.003), "The largest loss, 5.1 points, is for s1 on d1, from 81.0."),
         ((0.02, 0.051, 0.01, 0.0, 0.0, 0.003), "No score falls."),
     ],
 )

@@ -47,18 +47,8 @@ def test_pages_come_in_their_order_whatever_the_order_of_the_folders(both: str) 
     """Overview, SAGE, PTEB, then what is of all runs; each named by its one heading."""
     tags = Tags(both).tags
     views = [attrs for tag, attrs in tags if tag == "section" and attrs.get("class") == "view"]
-    assert [view["id"] for view in views] == [
-        "overview",
-        "sage",
-        "pteb",
-        "systems",
-        "items",
-        "reading",
-        "method",
-    ]
-    assert [attrs.get("id") for tag, attrs in tags if tag == "h1"] == [
-        view["aria-labelledby"] for view in views
-    ]
+    assert [view["id"] for view in views] == ["overview", "sage", "pteb", "systems", "items", "reading", "method"]
+    assert [attrs.get("id") for tag, attrs in tags if tag == "h1"] == [view["aria-labelledby"] for view in views]
 
 
 def test_ids_are_unique_and_links_lead_somewhere(both: str) -> None:
@@ -141,9 +131,9 @@ def test_the_same_run_twice_is_there_once(plain_run: Path, pteb_run: Path, tmp_p
 
     link = tmp_path / "link"
     link.symlink_to(plain_run)
-    assert [
-        run.title for run in read_report_runs([plain_run, link, plain_run.parent / "." / plain_run.name])
-    ] == ["SAGE"]
+    assert [run.title for run in read_report_runs([plain_run, link, plain_run.parent / "." / plain_run.name])] == [
+        "SAGE"
+    ]
     copy = shutil.copytree(plain_run, tmp_path / "zz-copy")
     told: list[str] = []
     page = write_report([plain_run, copy], out=tmp_path / "out.html", tell=told.append).read_text("utf-8")
@@ -205,9 +195,7 @@ def test_unfinished_runs_stand_behind_the_others(make_run: MakeRun, pteb_run: Pa
     assert "Nothing finished yet" in page
 
 
-def test_the_report_stands_in_the_folder_that_holds_all(
-    tmp_path: Path, pteb_run: Path, plain_run: Path
-) -> None:
+def test_the_report_stands_in_the_folder_that_holds_all(tmp_path: Path, pteb_run: Path, plain_run: Path) -> None:
     """One run: in its folder. Several: beside them."""
     import shutil
 
@@ -224,9 +212,7 @@ def test_hostile_names_and_texts_stay_texts_in_pteb(make_pteb: MakeRun) -> None:
     )  # fmt: skip
     page = write_report(run).read_text("utf-8")
     parsed = Tags(page)
-    assert not [
-        tag for tag, attrs in parsed.tags if tag == "img" or any(name.startswith("on") for name in attrs)
-    ]
+    assert not [tag for tag, attrs in parsed.tags if tag == "img" or any(name.startswith("on") for name in attrs)]
     assert page.count("<script") == 3
     assert "{{ 7*7 }}" in parsed.text
 
@@ -293,15 +279,7 @@ def test_the_report_of_two_demo_runs_is_small(make_full_run: MakeRun, make_pteb:
     texts = tuple(json.loads(line)["text"] for line in lines)
     names = ("wordllama", "minilm", "levenshtein", "rouge", "jaccard", "bm25")
     systems = {name: "embedding" if i < 2 else "classical" for i, name in enumerate(names)}
-    tasks = (
-        "sts",
-        "classification",
-        "clustering",
-        "pair_classification",
-        "reranking",
-        "retrieval",
-        "summarization",
-    )
+    tasks = ("sts", "classification", "clustering", "pair_classification", "reranking", "retrieval", "summarization")
     pteb = make_pteb(systems=systems, datasets=dict.fromkeys(tasks, ("sample",)), n=60)
     page = write_report([make_full_run(systems=systems, texts=texts), pteb], out=pteb / "both.html")
     assert page.stat().st_size < 320_000

@@ -12,14 +12,7 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.cli.main import app
-from embassay.document.blocks import (
-    BulletList,
-    Figure,
-    Heading,
-    ParagraphBlock,
-    Table,
-    convert_sentence_to_text,
-)
+from embassay.document.blocks import BulletList, Figure, Heading, ParagraphBlock, Table, convert_sentence_to_text
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, ReportQuestionAnswer, list_report_answers_from_evidence
 from embassay.report.overview import run_verdict
@@ -31,9 +24,7 @@ from .sweep_run import write_sweep_run
 
 
 @pytest.fixture(scope="module")
-def runs(
-    plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory
-) -> list[ReportRun]:
+def runs(plain_run: Path, pteb_run: Path, score_run: Path, tmp_path_factory: pytest.TempPathFactory) -> list[ReportRun]:
     """Runs of three protocols, and a sweep."""
     sweep = tmp_path_factory.mktemp("runs") / "sweep"
     write_sweep_run(sweep)
@@ -148,8 +139,7 @@ def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
     assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
     assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)
     assert any(
-        isinstance(one, Heading) and convert_sentence_to_text(one.said) == "Read with care"
-        for one in found.second
+        isinstance(one, Heading) and convert_sentence_to_text(one.said) == "Read with care" for one in found.second
     )
 
 

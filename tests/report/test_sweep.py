@@ -125,9 +125,7 @@ def test_a_sweep_of_one_stack_has_a_page(tmp_path: Path) -> None:
 
 
 def test_names_are_escaped(tmp_path: Path) -> None:
-    write_sweep_run(
-        tmp_path / "run", drawn({"sea": 5}, axes={"encoder": ("<img src=x>", "a&b"), "k": (50, 100)})
-    )
+    write_sweep_run(tmp_path / "run", drawn({"sea": 5}, axes={"encoder": ("<img src=x>", "a&b"), "k": (50, 100)}))
     html = write_report(tmp_path / "run").read_text("utf-8")
     assert "<img" not in html
     assert "&lt;img src=x&gt;" in html
@@ -143,10 +141,7 @@ def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
     record = read_run_record(run)
     other = replace(record, path=tmp_path)
     assert read_sweep_page(other, build_record_board(other)) is None
-    assert (
-        convert_sentence_to_text(sweep_verdict(other, build_record_board(other)).heading)
-        == "Nothing finished yet"
-    )
+    assert convert_sentence_to_text(sweep_verdict(other, build_record_board(other)).heading) == "Nothing finished yet"
     (tmp_path / FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
         read_sweep_page(other, build_record_board(other))
@@ -158,9 +153,7 @@ def test_all_that_was_left_out_is_counted(findings: SweepFindings) -> None:
 
 
 @pytest.mark.parametrize("unicode", [True, False])
-def test_the_terminal_says_the_verdict_first_within_80_columns(
-    findings: SweepFindings, unicode: bool
-) -> None:
+def test_the_terminal_says_the_verdict_first_within_80_columns(findings: SweepFindings, unicode: bool) -> None:
     text = printed(sweep_view(findings, Path("runs/sweep")), unicode=unicode)
     assert text.startswith(f"{findings.parts[0].verdict}\nOf 96 stacks")
     assert max(map(len, text.splitlines())) <= 80
@@ -171,9 +164,7 @@ def test_the_terminal_says_the_verdict_first_within_80_columns(
 
 
 def test_wide_shows_every_column_and_advice(findings: SweepFindings) -> None:
-    narrow, wide = (
-        printed(sweep_view(findings, Path("run"), wide=wide), wide=wide) for wide in (False, True)
-    )
+    narrow, wide = (printed(sweep_view(findings, Path("run"), wide=wide), wide=wide) for wide in (False, True))
     assert "%PROC" in wide.split("\n\n")[1]
     assert "columns hidden" in narrow
     assert "Candidate depth 100 for @30: " in wide
@@ -190,9 +181,7 @@ def test_more_queries_are_told_of_for_a_stack_that_cannot_be_told_apart(findings
     text = printed(sweep_view(open_, Path("run"), True, 30.0, 0.1), wide=True)
     for one in forecast_difference_with_more_items(-0.02, 0.04, 19):
         cost = f"${one.more * 3:,.2f}"
-        pattern = (
-            rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"
-        )
+        pattern = rf"{names[0]}: {one.more} more +about {one.more * 30:,} +{re.escape(cost)} +± {one.half:.3f} +"
         assert re.search(pattern + f"{numbers.format_percent(one.chance)}$", text, re.M)
     assert f"{names[1]}: 50 more" not in text
     table = make_sweep_page(open_).undecided

@@ -95,9 +95,7 @@ def test_the_strip_comes_from_100_columns_on_and_costs_no_number(make_run: MakeR
 def test_colour_only_for_states(plain_run: Path) -> None:
     """Nothing but a state is coloured; bold is no colour."""
     text = draw_terminal_blocks(make_run_terminal_blocks(plain_run), width=140)
-    coloured = {
-        text.plain[span.start : span.end] for span in text.spans if str(span.style) not in ("bold", "")
-    }
+    coloured = {text.plain[span.start : span.end] for span in text.spans if str(span.style) not in ("bold", "")}
     assert coloured == {"✕ failed"}
 
 

@@ -54,9 +54,7 @@ def known_numbers(record: RunRecord) -> Iterator[str]:
 
 def strangers(record: RunRecord, verdict: VerdictText) -> set[str]:
     """Numbers in the sentences, outside names, that the record does not hold."""
-    parts = [
-        part for sentence in (verdict.heading, *verdict.lede) for part in sentence if isinstance(part, str)
-    ]
+    parts = [part for sentence in (verdict.heading, *verdict.lede) for part in sentence if isinstance(part, str)]
     return set(NUMBER.findall(" | ".join(parts))) - set(known_numbers(record))
 
 
@@ -106,19 +104,14 @@ def called_first(verdict: VerdictText) -> set[str]:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.permutations([0.5, 0.51, 0.52, 0.56]), st.lists(st.booleans(), min_size=6, max_size=6))
-def test_called_first_are_those_whose_range_includes_1(
-    plain_run: Path, levels: list[float], told: list[bool]
-) -> None:
+def test_called_first_are_those_whose_range_includes_1(plain_run: Path, levels: list[float], told: list[bool]) -> None:
     """The systems called first are exactly those with a rank range from 1, whichever pairs are told apart."""
     record = with_scope(read_run_record(plain_run), levels, told)
     verdict = board_verdict(record, build_record_board(record))
     first = record.find_task_comparisons("overall").first
     assert called_first(verdict) == set(first)
     if " may be first" in convert_sentence_to_text(verdict.heading) and len(first) > 1:
-        assert (
-            numbers.format_small_count_in_words(len(first))
-            in convert_sentence_to_text(verdict.heading).lower()
-        )
+        assert numbers.format_small_count_in_words(len(first)) in convert_sentence_to_text(verdict.heading).lower()
 
 
 def with_scope(record: RunRecord, levels: list[float], told: list[bool]) -> RunRecord:
@@ -128,10 +121,7 @@ def with_scope(record: RunRecord, levels: list[float], told: list[bool]) -> RunR
     order = tuple(sorted(names, key=lambda name: -value[name]))
     beats = dict(zip(combinations(order, 2), told, strict=True))
     ranges = {
-        name: (
-            1 + sum(beats[a, b] for a, b in beats if b == name),
-            4 - sum(beats[a, b] for a, b in beats if a == name),
-        )
+        name: (1 + sum(beats[a, b] for a, b in beats if b == name), 4 - sum(beats[a, b] for a, b in beats if a == name))
         for name in order
     }
     pairs = []
@@ -161,9 +151,7 @@ def test_two_that_never_differ_have_no_interval(make_run: MakeRun) -> None:
     """No resample tells them apart, so there is nothing to test; an interval from 0 to 0 would look like certainty."""
     record = read_run_record(make_run(levels={"aster-large": 0.9, "birch-base": 0.88}))
     scope = record.scopes["overall"]
-    pairs = tuple(
-        replace(one, difference=0.0, ci_low=0.0, ci_high=0.0, p=1.0, p_adjusted=1.0) for one in scope.pairs
-    )
+    pairs = tuple(replace(one, difference=0.0, ci_low=0.0, ci_high=0.0, p=1.0, p_adjusted=1.0) for one in scope.pairs)
     record = replace(record, scopes={**record.scopes, "overall": replace(scope, pairs=pairs)})
     gap = sentences(board_verdict(record, build_record_board(record)))[1]
     assert re.fullmatch(

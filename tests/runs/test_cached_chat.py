@@ -163,9 +163,7 @@ def test_a_model_that_cannot_be_had_ends_it(chat):
 @pytest.mark.parametrize(("word", "kind"), [("poor", BudgetExceeded), ("bug", KeyError)])
 def test_the_end_comes_after_what_is_in_flight(chat, word, kind):
     """No question is begun after it; every answer that was on its way is given and kept."""
-    questions = [
-        question("poor" if i == 50 and word == "poor" else "bug" if i == 50 else f"q{i}") for i in range(200)
-    ]
+    questions = [question("poor" if i == 50 and word == "poor" else "bug" if i == 50 else f"q{i}") for i in range(200)]
     found = []
 
     async def collect():

@@ -29,9 +29,7 @@ class CallEncoder:
         if self.fail_at == len(self.calls):
             raise ModelError("out of order")
         self.calls.append((list(texts), role))
-        return np.array(
-            [[place, len(texts), len(text)] for place, text in enumerate(texts)], dtype=np.float32
-        )
+        return np.array([[place, len(texts), len(text)] for place, text in enumerate(texts)], dtype=np.float32)
 
     def count_truncated(self, texts):
         return sum(len(text) > self.max_tokens for text in texts)
@@ -147,10 +145,7 @@ def test_keys_and_identities_are_frozen():
     assert make_chunk_cache_key("e:1", "query", ["", "naïve", "\ud800"]).hex() == (
         "ed155fdadd264268f2183bbc36ff15156b68190a8c8db4ba52a2e129d0321f4e"
     )
-    assert (
-        MiniLMEncoder(backend="onnx").identity
-        == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
-    )
+    assert MiniLMEncoder(backend="onnx").identity == "minilm:53aa51172d142c89:be50c3628f2bf5bb:tokens=256:graph=1"
     assert WordLlamaEncoder.identity == "wordllama:64b47a2dc493cb8e:93248f2a9ec36c7b"
     assert (MiniLMEncoder.chunk_size, WordLlamaEncoder.chunk_size) == (64, 1024)
 
@@ -205,9 +200,7 @@ def test_what_was_answered_before_a_failure_is_kept(cache):
     answered = encoder.calls[:]
     cached = CachedEncoder(encoder, cache)
     encoder.calls.clear()
-    assert sum(len(chunk) for _, chunk in cached.missing(texts)) == len(texts) - sum(
-        len(call) for call, _ in answered
-    )
+    assert sum(len(chunk) for _, chunk in cached.missing(texts)) == len(texts) - sum(len(call) for call, _ in answered)
     with pytest.raises(ModelError, match="gone"):
         cached.encode(texts)
     assert not [call for call in encoder.calls if call in answered]
@@ -237,9 +230,7 @@ def test_a_refused_text_fails_alone(cache, at_once):
     encoder.calls.clear()
     again = CachedEncoder(encoder, cache)
     assert np.array_equal(again.encode(texts), vectors, equal_nan=True)
-    assert all(any("!" in text for text in call) for call, _ in encoder.calls), (
-        "only refused calls are repeated"
-    )
+    assert all(any("!" in text for text in call) for call, _ in encoder.calls), "only refused calls are repeated"
     assert again.counts.cached == 14
 
 

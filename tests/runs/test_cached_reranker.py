@@ -69,10 +69,7 @@ def test_only_what_is_missing_is_asked(cache):
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    lists=st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=4),
-    size=st.integers(1, 4),
-)
+@given(lists=st.lists(st.lists(st.text(max_size=3), max_size=6), max_size=4), size=st.integers(1, 4))
 def test_scores_are_those_of_the_reranker(cache, lists, size):
     """Whatever was kept before, to the bit; and nothing is asked for twice."""
     cache.clear()
@@ -176,9 +173,7 @@ print("computed", cached.counts.computed, "found", cached.counts.found)
 def test_a_killed_process_loses_nothing_that_it_had(tmp_path):
     """kill -9 in the middle: every finished query is found by the next, and the file is sound."""
     path = tmp_path / "pairs.sqlite"
-    process = subprocess.Popen(
-        [sys.executable, "-c", SCORER, str(path), "100000"], stdout=subprocess.PIPE, text=True
-    )
+    process = subprocess.Popen([sys.executable, "-c", SCORER, str(path), "100000"], stdout=subprocess.PIPE, text=True)
     for _ in range(30):
         finished = int(process.stdout.readline())
     process.send_signal(signal.SIGKILL)

@@ -36,9 +36,7 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
     )
     record = make_finished_record(CELL, outcome, 1.25)
     back = read_cell_record_from_json(json.loads(format_value_as_json(convert_cell_record_to_json(record))))
-    np.testing.assert_array_equal(
-        back.components["robustness"].replicates, record.components["robustness"].replicates
-    )
+    np.testing.assert_array_equal(back.components["robustness"].replicates, record.components["robustness"].replicates)
     assert convert_cell_record_to_json(back) == convert_cell_record_to_json(record)
     assert back.done
 

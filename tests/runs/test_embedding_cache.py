@@ -35,8 +35,7 @@ def cache(path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    key=st.binary(min_size=32, max_size=32),
-    vectors=arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 9))),
+    key=st.binary(min_size=32, max_size=32), vectors=arrays(np.float32, st.tuples(st.integers(1, 9), st.integers(1, 9)))
 )
 def test_what_is_written_is_read_back(cache, key, vectors):
     """Every bit pattern, NaN payloads included, survives; a second write does not replace the first."""

@@ -154,9 +154,7 @@ def test_a_bug_in_code_that_was_registered_is_told_with_its_place(monkeypatch):
     assert describe_error(_raised(_bug)) == "ZeroDivisionError: division by zero"
     monkeypatch.setattr(SYSTEMS, "_entries", dict(SYSTEMS._entries))
     SYSTEMS.add("own-bug", _bug, "a system of this file")
-    assert describe_error(_raised(_bug)).startswith(
-        "ZeroDivisionError: division by zero (test_execution.py, line "
-    )
+    assert describe_error(_raised(_bug)).startswith("ZeroDivisionError: division by zero (test_execution.py, line ")
 
 
 def _bug():

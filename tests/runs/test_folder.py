@@ -66,9 +66,7 @@ def test_a_cell_that_is_not_as_it_was_written(tmp_path, change):
     before = path.read_text()
     path.write_text(change(before))
     assert path.read_text() != before
-    with pytest.warns(
-        RuntimeWarning, match=r"abc\.json .* robustness on sample with bm25 will be computed again"
-    ):
+    with pytest.warns(RuntimeWarning, match=r"abc\.json .* robustness on sample with bm25 will be computed again"):
         assert folder.read_cell_record(CELL) is None
 
 

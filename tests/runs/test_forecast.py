@@ -103,12 +103,8 @@ def test_a_server_on_this_machine_is_reckoned_by_its_tokens():
 def test_words_and_sums():
     """An unknown price is no $0, and makes the sum unknown; an estimate is marked."""
     cells = (
-        CellForecast(
-            "t", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=True, assumed=True
-        ),
-        CellForecast(
-            "u", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=False, assumed=True
-        ),
+        CellForecast("t", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=True, assumed=True),
+        CellForecast("u", "d", "a", 10, 30, 100, 5, requests=3, usd=0.5, seconds=2.0, exact=False, assumed=True),
         CellForecast("t", "d", "b", 10, 30, 100, requests=1, usd=None, seconds=None),
         CellForecast("t", "d", "bm25", 10, 30, 100, seconds=1.0),
     )

@@ -19,8 +19,7 @@ LISTS = {
     "b": {"q1": ["r1", "x"], "q2": ["x"], "q3": ["y", "x"], "q4": ["r4", "x"]},
 }
 QUESTIONS = [
-    QuestionWithRightPassages(f"q{place}", (f"r{place}",), f"question {place}", "tag")
-    for place in range(1, 5)
+    QuestionWithRightPassages(f"q{place}", (f"r{place}",), f"question {place}", "tag") for place in range(1, 5)
 ]
 TEXTS = {name: f"text of {name} " * 40 for name in ("x", "y", "r1", "r2", "r3", "r4")}
 

@@ -43,9 +43,7 @@ def test_many_keys_at_once(cache):
     keys = [number.to_bytes(32, "big") for number in range(2500)]
     cache.write("m:1", {key: np.array([i], dtype=np.float32) for i, key in enumerate(keys) if i % 3})
     found = cache.read(keys)
-    assert {keys.index(key): float(score[0]) for key, score in found.items()} == {
-        i: i for i in range(2500) if i % 3
-    }
+    assert {keys.index(key): float(score[0]) for key, score in found.items()} == {i: i for i in range(2500) if i % 3}
 
 
 @pytest.mark.parametrize(

@@ -77,11 +77,7 @@ def test_without_a_promise_there_is_always_room():
         read_promised_memory(),
         find_memory_use_and_promise(),
         describe_broken_memory_promise(find_memory_use_and_promise()),
-    ) == (
-        None,
-        None,
-        "",
-    )
+    ) == (None, None, "")
     with reserve_memory(WorkMemoryEstimate({"anything": 2**60})):
         pass
 
@@ -99,10 +95,7 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
         with reserve_memory(WorkMemoryEstimate({"little": 1})):
             pass
     said = str(raised.value)
-    assert (
-        f"more than the limit of {format_memory_size(most)}: 3 GiB for the distances of 30,000 texts, and "
-        in said
-    )
+    assert f"more than the limit of {format_memory_size(most)}: 3 GiB for the distances of 30,000 texts, and " in said
     assert "Cluster fewer texts (--limit), or raise --memory." in said
     assert "for texts" not in said
     assert not {LIMIT, CLAIMS} & set(os.environ)
@@ -274,10 +267,7 @@ def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path,
     """Where they hold too much without a cell, the cell fails with their figure."""
     with enforce_memory_limit(8 * GIB):
         monkeypatch.setattr(ProcessMemoryClaims, "try_claim_memory", lambda *_: False)
-        with (
-            pytest.raises(UsageError, match="Use fewer --workers"),
-            reserve_memory(WorkMemoryEstimate({"work": 1})),
-        ):
+        with pytest.raises(UsageError, match="Use fewer --workers"), reserve_memory(WorkMemoryEstimate({"work": 1})):
             raise AssertionError
 
 

@@ -92,9 +92,7 @@ def test_three_kinds_of_money(tmp_path):
     )
     again = RunSpendingJournal(tmp_path / "spending.jsonl", "second")
     assert (again.usd, again.possibly_billed_usd, again.reserved_usd) == (0.01, pytest.approx(0.25), 0)
-    assert "1 of them in flight when a process died" in summarise_spending(
-        summarise_run_spending(again, None)
-    )
+    assert "1 of them in flight when a process died" in summarise_spending(summarise_run_spending(again, None))
 
 
 def test_a_torn_line_costs_only_itself(tmp_path):

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.search.bm25 import BM25Index, split_words
 
-TEXTS = st.lists(
-    st.lists(st.sampled_from(["ein", "zwei", "drei", "vier"]), max_size=6), min_size=1, max_size=8
-)
+TEXTS = st.lists(st.lists(st.sampled_from(["ein", "zwei", "drei", "vier"]), max_size=6), min_size=1, max_size=8)
 
 
 def formula(query, texts, k1, b):

@@ -17,11 +17,7 @@ LISTS = st.lists(st.tuples(FLOATS, FLOATS), max_size=10).map(
 
 def test_by_hand():
     """Logits -4, 0, -2 become 0, 1, 1/2; BM25 of 0, 3, 12 becomes 0, 1/4, 1; with weight 2: 0, 3/2, 5/2."""
-    assert add_bm25_boost_to_scores(np.array([-4.0, 0, -2]), np.array([0.0, 3, 12]), 2).tolist() == [
-        0,
-        1.5,
-        2.5,
-    ]
+    assert add_bm25_boost_to_scores(np.array([-4.0, 0, -2]), np.array([0.0, 3, 12]), 2).tolist() == [0, 1.5, 2.5]
 
 
 @given(LISTS)
@@ -48,13 +44,9 @@ def test_a_constant_list_moves_nothing(lists, weight):
     """Words that tell no candidate from another leave the scores' order, and the other way round."""
     scores, words = lists
     equal = np.full(len(scores), 7.5)
+    assert add_bm25_boost_to_scores(scores, equal, weight).tolist() == scale_scores_to_unit_range(scores).tolist()
     assert (
-        add_bm25_boost_to_scores(scores, equal, weight).tolist()
-        == scale_scores_to_unit_range(scores).tolist()
-    )
-    assert (
-        add_bm25_boost_to_scores(equal, words, weight).tolist()
-        == (weight * scale_scores_to_unit_range(words)).tolist()
+        add_bm25_boost_to_scores(equal, words, weight).tolist() == (weight * scale_scores_to_unit_range(words)).tolist()
     )
 
 

@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import UsageError
 from embassay.search import fusion
-from embassay.search.fusion import (
-    collect_word_shingles,
-    compute_shingle_jaccard,
-    find_distinct_text_positions,
-)
+from embassay.search.fusion import collect_word_shingles, compute_shingle_jaccard, find_distinct_text_positions
 
 TEXTS = st.lists(
     st.lists(st.sampled_from("abcd"), max_size=8).map(" ".join), max_size=12
@@ -35,9 +31,7 @@ def by_definition(texts, threshold, size):
 @given(TEXTS, THRESHOLDS, st.integers(1, 4))
 def test_it_is_what_the_definition_says(texts, threshold, size):
     """The index of shingles finds what comparing all pairs finds."""
-    assert list(find_distinct_text_positions(texts, threshold, size).kept) == by_definition(
-        texts, threshold, size
-    )
+    assert list(find_distinct_text_positions(texts, threshold, size).kept) == by_definition(texts, threshold, size)
 
 
 @given(TEXTS, THRESHOLDS)

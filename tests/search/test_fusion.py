@@ -75,17 +75,10 @@ def test_scores_are_scaled_by_their_spread() -> None:
     """Mean .5 and sd sqrt(.32 / 3) of the first, 5 and 3 of the second."""
     told = _by_id(FusionRule("dbsf"))
     spread = (0.32 / 3) ** 0.5
-    wanted = {
-        "a": 0.5 + 0.4 / (6 * spread),
-        "b": 0.5,
-        "c": 0.5 - 0.4 / (6 * spread) + 0.5 + 3 / 18,
-        "d": 0.5 - 3 / 18,
-    }
+    wanted = {"a": 0.5 + 0.4 / (6 * spread), "b": 0.5, "c": 0.5 - 0.4 / (6 * spread) + 0.5 + 3 / 18, "d": 0.5 - 3 / 18}
     assert told == pytest.approx(wanted)
     assert (
-        fuse_two_ranked_lists(ScoredList(["x"], [3.0], 0.0), ScoredList([], [], 0.0), FusionRule("dbsf"))[
-            0
-        ].score
+        fuse_two_ranked_lists(ScoredList(["x"], [3.0], 0.0), ScoredList([], [], 0.0), FusionRule("dbsf"))[0].score
         == 0.5
     )
 
@@ -100,9 +93,7 @@ def test_fusion_with_equal_weights_is_reciprocal_rank_fusion(first: list[str], s
         assert alone == list(dict.fromkeys(side))
 
 
-@pytest.mark.parametrize(
-    "text", ["rfr", "rrf:x", "rrf?k=3", "convex?c=3", "convex?weight=2", "rrf?c=-1", "rrf?c=x"]
-)
+@pytest.mark.parametrize("text", ["rfr", "rrf:x", "rrf?k=3", "convex?c=3", "convex?weight=2", "rrf?c=-1", "rrf?c=x"])
 def test_what_is_no_fusion_is_refused(text: str) -> None:
     """Another name, a target, a parameter that it does not have, a value out of range."""
     with pytest.raises(UsageError):

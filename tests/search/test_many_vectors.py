@@ -49,9 +49,7 @@ def test_late_interaction_finds_what_the_definition_finds_in_parts_of_any_size_a
     )
     found = search_by_maxsim(TokenVectors.of(queries, DIM), parts, 12)
     assert found.indices.tolist() == ranked(wanted, 12).tolist()
-    np.testing.assert_allclose(
-        found.scores, np.take_along_axis(wanted, found.indices, axis=1), rtol=0, atol=1e-9
-    )
+    np.testing.assert_allclose(found.scores, np.take_along_axis(wanted, found.indices, axis=1), rtol=0, atol=1e-9)
     rough = compute_maxsim_matrix(TokenVectors.of(queries, DIM), TokenVectors.of(documents, DIM))
     np.testing.assert_allclose(rough, wanted, rtol=0, atol=1e-5)
 
@@ -113,9 +111,7 @@ def test_an_inverted_index_gives_the_products_of_the_matrix(seed):
     found = InvertedIndex.of(corpus).search(asked, 9)
     assert found.indices.tolist() == ranked(products.round(6), 9).tolist()
     rows = np.arange(5)
-    np.testing.assert_allclose(
-        compute_row_pair_products(asked, corpus, rows, rows + 3), products[rows, rows + 3]
-    )
+    np.testing.assert_allclose(compute_row_pair_products(asked, corpus, rows, rows + 3), products[rows, rows + 3])
     np.testing.assert_allclose(corpus.row_lengths, np.linalg.norm(dense(documents), axis=1))
 
 
@@ -130,6 +126,4 @@ def test_sparse_vectors_that_cannot_be_are_refused():
         InvertedIndex.of(SparseMatrix.of([np.array([[1, np.inf]], np.float32)], TERMS))
     with pytest.raises(UsageError):
         InvertedIndex.of(SparseMatrix.of([one], 50)).search(SparseMatrix.of([one], 50), 0)
-    assert (
-        InvertedIndex.of(SparseMatrix.of([], 50)).search(SparseMatrix.of([one], 50), 2).indices == -1
-    ).all()
+    assert (InvertedIndex.of(SparseMatrix.of([], 50)).search(SparseMatrix.of([one], 50), 2).indices == -1).all()

@@ -84,10 +84,7 @@ def test_few_vectors_are_scored_in_full(device, monkeypatch):
         return plain(queries, rows, vectors, columns)
 
     monkeypatch.setattr(on_card, "_multiply_vector_pairs", counted)
-    same(
-        on_card.search_vectors_on_gpu(device, queries, corpus, nothing(200, 10)),
-        exact_search(queries, corpus, 10),
-    )
+    same(on_card.search_vectors_on_gpu(device, queries, corpus, nothing(200, 10)), exact_search(queries, corpus, 10))
     assert 200 * 10 <= sum(scored) < 3 * 200 * 10
     kept = on_card.GpuResidentVectors(device, corpus)
     same(kept.search(queries[:7], 10), exact_search(queries[:7], corpus, 10))
@@ -122,10 +119,7 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
 
     monkeypatch.setattr(on_card, "_FEWEST_CELLS", 100)
     monkeypatch.setattr(on_card, "_update_best_from_block", small)
-    same(
-        on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(50, 5)),
-        exact_search(queries, corpus, 5),
-    )
+    same(on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(50, 5)), exact_search(queries, corpus, 5))
     assert tried[0] == 45_000
     monkeypatch.setattr(on_card, "_update_best_from_block", lambda *given: small(*given, most=0))
     assert on_card.search_vectors_on_gpu("cpu", queries, corpus, nothing(50, 5)) is None
@@ -139,17 +133,13 @@ def test_exact_search_uses_the_card(monkeypatch):
     monkeypatch.setattr(exact, "choose_cuda_card", lambda: "cpu")
     used = []
     for answer in (on_card.search_vectors_on_gpu, lambda *_: None):
-        monkeypatch.setattr(
-            on_card, "search_vectors_on_gpu", lambda *given, do=answer: used.append(1) or do(*given)
-        )
+        monkeypatch.setattr(on_card, "search_vectors_on_gpu", lambda *given, do=answer: used.append(1) or do(*given))
         same(exact_search_shards(queries, [corpus[:40], corpus[40:]], 3), plain)
         same(exact_search(queries[:20], corpus, 3), exact_search_shards(queries[:20], [corpus], 3))
     assert len(used) == 2
 
 
-@pytest.mark.parametrize(
-    ("bad", "said"), [(np.nan, "not finite"), (np.inf, "not finite"), (1e19, "overflow float32")]
-)
+@pytest.mark.parametrize(("bad", "said"), [(np.nan, "not finite"), (np.inf, "not finite"), (1e19, "overflow float32")])
 def test_bad_values_are_refused_as_on_the_processor(bad, said):
     """In vectors as in queries."""
     good = np.ones((5, 4), np.float32)

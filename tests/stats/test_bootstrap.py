@@ -47,18 +47,14 @@ def test_blocks_do_not_change_the_draws(products: int, draws: int, monkeypatch: 
     expected = resample_means(columns, n_resamples=37, rng=make_seeded_generator(5))
     monkeypatch.setattr(module, "_PRODUCTS", products)
     monkeypatch.setattr(module, "_DRAWS", draws)
-    assert np.allclose(
-        resample_means(columns, n_resamples=37, rng=make_seeded_generator(5)), expected, atol=1e-14
-    )
+    assert np.allclose(resample_means(columns, n_resamples=37, rng=make_seeded_generator(5)), expected, atol=1e-14)
 
 
 def test_one_seed_draws_the_same_rows_for_every_system() -> None:
     """Differences of separately resampled systems are those of systems resampled together."""
     table = np.random.default_rng(1).random((50, 2))
     together = resample_means(table, n_resamples=100, rng=make_seeded_generator(7))
-    apart = [
-        resample_means(table[:, i], n_resamples=100, rng=make_seeded_generator(7))[:, 0] for i in range(2)
-    ]
+    apart = [resample_means(table[:, i], n_resamples=100, rng=make_seeded_generator(7))[:, 0] for i in range(2)]
     assert np.allclose(apart[0] - apart[1], together[:, 0] - together[:, 1], atol=1e-14)
 
 
@@ -72,9 +68,7 @@ def test_strata_are_drawn_apart_and_weigh_the_same() -> None:
     first, second = np.random.default_rng(2).random((40, 2)), np.random.default_rng(3).random((9, 2))
     rng = make_seeded_generator(4)
     expected = sum(resample_means(part, n_resamples=20, rng=rng) for part in (first, second)) / 2
-    assert np.allclose(
-        stratified_means([first, second], n_resamples=20, rng=make_seeded_generator(4)), expected
-    )
+    assert np.allclose(stratified_means([first, second], n_resamples=20, rng=make_seeded_generator(4)), expected)
     with pytest.raises(UsageError, match=r"2 strata have \[2, 1\] columns"):
         stratified_means([first, second[:, :1]], n_resamples=20, rng=make_seeded_generator(4))
     with pytest.raises(UsageError, match="0 strata"):
@@ -129,9 +123,7 @@ def test_paired_bootstrap() -> None:
     assert 0 < result.low < result.value < result.high
     assert result.p < 0.001
     mirrored = paired_bootstrap(b, a)
-    assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx(
-        (-result.value, -result.high, -result.low)
-    )
+    assert (mirrored.value, mirrored.low, mirrored.high) == pytest.approx((-result.value, -result.high, -result.low))
     assert mirrored.p == result.p
 
 
@@ -160,10 +152,7 @@ def test_one_item_has_no_interval() -> None:
         (lambda: bootstrap_ci([1, math.nan, math.nan]), "2 of 3 items, the first at position 1"),
         (lambda: bootstrap_ci([1, 2], n_resamples=0), "resamples is 0"),
         (lambda: paired_bootstrap([1, 2], [1]), "a has 2 items and b has 1"),
-        (
-            lambda: resample_means([[1, math.inf]], n_resamples=1, rng=make_seeded_generator(1)),
-            "1 of 1 items",
-        ),
+        (lambda: resample_means([[1, math.inf]], n_resamples=1, rng=make_seeded_generator(1)), "1 of 1 items"),
         (lambda: resample_means(3.0, n_resamples=1, rng=make_seeded_generator(1)), "shape"),
     ],
 )

@@ -13,12 +13,7 @@ from embassay.stats.consensus import MISSING, compute_median_votes, estimate_daw
 
 def test_the_lower_of_two_middle_votes():
     """And nothing where nobody voted."""
-    assert compute_median_votes([[0, 4], [3, 1], [MISSING, 2], [MISSING, MISSING]]).tolist() == [
-        0,
-        1,
-        2,
-        MISSING,
-    ]
+    assert compute_median_votes([[0, 4], [3, 1], [MISSING, 2], [MISSING, MISSING]]).tolist() == [0, 1, 2, MISSING]
 
 
 def test_a_round_by_hand():

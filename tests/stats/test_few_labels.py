@@ -141,9 +141,7 @@ def test_passages_of_one_query_are_not_independent() -> None:
     people, judge = np.repeat(level, 10), np.repeat(level, 10) * 0 + rng.random(600)
     own = groups < 20
     loose = compute_judge_corrected_mean(people[own], judge[own], judge)
-    tied = compute_judge_corrected_mean(
-        people[own], judge[own], judge, groups=groups[own], every_groups=groups
-    )
+    tied = compute_judge_corrected_mean(people[own], judge[own], judge, groups=groups[own], every_groups=groups)
     assert tied.alone.width > 2.5 * loose.alone.width
 
 
@@ -164,9 +162,7 @@ def test_refusals_are_a_stratum_that_people_tell() -> None:
     every = np.r_[said, np.full(20, np.nan)]
     judge = np.r_[said[:20], np.full(10, np.nan)]
     people = np.r_[said[:20], np.ones(10)]
-    found = compute_judge_corrected_mean(
-        people, judge, every, groups=np.r_[0:20, 80:90], every_groups=np.arange(100)
-    )
+    found = compute_judge_corrected_mean(people, judge, every, groups=np.r_[0:20, 80:90], every_groups=np.arange(100))
     assert found.value.value == pytest.approx(0.8 * 0.5 + 0.2 * 1.0, abs=0.01)
     assert found.value.low < 0.6 < found.value.high
     # Ten labels of refusals that are all alike do not show how sure that is.
@@ -193,15 +189,11 @@ def test_few_groups_have_t_with_as_many_as_groups_of_equal_size() -> None:
     sizes = [10, 10, 10, 10, 40]
     groups = np.repeat(np.arange(5), sizes)
     people = rng.random(80)
-    found = compute_judge_corrected_mean(
-        people, np.zeros(80), np.zeros(80), groups=groups, every_groups=groups
-    )
+    found = compute_judge_corrected_mean(people, np.zeros(80), np.zeros(80), groups=groups, every_groups=groups)
     assert found.freedom == pytest.approx(80**2 / sum(size**2 for size in sizes) - 1)
     # Leaving out a group at a time, computed anew.
     means = np.array([people[groups != group].mean() for group in range(5)])
-    assert found.error**2 == pytest.approx(
-        max(((means - means.mean()) ** 2).sum() * 4 / 5, people.var(ddof=1) / 80)
-    )
+    assert found.error**2 == pytest.approx(max(((means - means.mean()) ** 2).sum() * 4 / 5, people.var(ddof=1) / 80))
     with pytest.raises(UsageError):
         compute_judge_corrected_mean(people, np.zeros(80), np.zeros(80), groups=groups)
 
@@ -218,9 +210,7 @@ def _redrawn(rng, refusing, draws):
         judge = np.where(rng.random(len(own)) < 0.7, own, rng.permutation(own))
         judge[(own == 1) & (rng.random(len(own)) < refusing)] = np.nan
         rows = rng.permutation(len(own))[:150]
-        found = compute_judge_corrected_mean(
-            own[rows], judge[rows], judge, groups=groups[rows], every_groups=groups
-        )
+        found = compute_judge_corrected_mean(own[rows], judge[rows], judge, groups=groups[rows], every_groups=groups)
         given += found.value.low is not None
         held += found.value.contains(truth)
     return held / given

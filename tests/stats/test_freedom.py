@@ -84,9 +84,7 @@ def test_all_pairs_know_a_share_better_than_one() -> None:
     beside = freedom_of_difference(tenth[0], tenth[1], most=shared.df)
     assert alone.df < 25 < beside.df <= shared.df
     assert alone.factor == beside.factor
-    mostly = [
-        [stratum(3, sd, 2 * i), stratum(40, 0.1, 2 * i + 1)] for i, sd in enumerate([1, 1, 1, 1, 1e-3, 1e-3])
-    ]
+    mostly = [[stratum(3, sd, 2 * i), stratum(40, 0.1, 2 * i + 1)] for i, sd in enumerate([1, 1, 1, 1, 1e-3, 1e-3])]
     shared = pool_freedom_over_pair_differences(mostly)
     assert shared is not None
     assert freedom_of_difference(mostly[4], mostly[5]).df > 30
@@ -104,9 +102,7 @@ def test_nothing_that_varies_is_no_certainty() -> None:
     """Nine units that differ alike do so by chance in 1 of 2^8 cases; two of them hardly say anything."""
     still, few = ResampledUnitGroup(9, np.zeros(5)), ResampledUnitGroup(2, np.zeros(5))
     assert degrees_of_freedom_of_strata([]) == NORMAL
-    assert (
-        degrees_of_freedom_of_strata([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
-    )
+    assert degrees_of_freedom_of_strata([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
     assert degrees_of_freedom_of_strata([still, few]).df == 1.0
     draws, values = np.array([[0.7] * 5, [0.5] * 5]), [0.7, 0.5]
     for units, p in ((9, 2.0**-8), (3, 0.25)):
@@ -147,8 +143,7 @@ def test_t_is_scipys(score: float, df: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("worlds", "least", "most"),
-    [(1000, 0.03, 0.075), pytest.param(10_000, 0.044, 0.055, marks=pytest.mark.nightly)],
+    ("worlds", "least", "most"), [(1000, 0.03, 0.075), pytest.param(10_000, 0.044, 0.055, marks=pytest.mark.nightly)]
 )
 def test_few_units_beside_many_do_not_make_a_test_err(worlds: int, least: float, most: float) -> None:
     """Four tasks of 200 items and one of five sets: two equal systems are told apart in 5% of the worlds. Welch's rule
@@ -163,7 +158,5 @@ def test_few_units_beside_many_do_not_make_a_test_err(worlds: int, least: float,
             ResampledUnitGroup(int(n), np.sqrt(variance * (n - 1) / n / 2) * np.array([-1.0, 1.0]))
             for n, variance in zip(units, seen, strict=True)
         ]
-        told_apart += (
-            2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom_of_strata(strata).df) < 0.05
-        )
+        told_apart += 2 * t_tail(abs(difference) / np.sqrt(seen.sum()), degrees_of_freedom_of_strata(strata).df) < 0.05
     assert least < told_apart / worlds < most

@@ -76,14 +76,10 @@ def test_groups_are_drawn_whole() -> None:
     columns[[1, 3], 1] = np.nan
     drawn = make_seeded_generator(3, "resample").integers(0, 4, size=(40, 4))
     rows = [np.concatenate([np.flatnonzero(groups == group) for group in row]) for row in drawn]
-    masked = resample_defined_means(
-        columns, n_resamples=40, rng=make_seeded_generator(3, "resample"), groups=groups
-    )
+    masked = resample_defined_means(columns, n_resamples=40, rng=make_seeded_generator(3, "resample"), groups=groups)
     expected = np.array([[_mean(columns[row, i]) for i in range(2)] for row in rows])
     np.testing.assert_allclose(masked, expected, atol=1e-12)
-    plain = resample_means(
-        columns[:, [0]], n_resamples=40, rng=make_seeded_generator(3, "resample"), groups=groups
-    )
+    plain = resample_means(columns[:, [0]], n_resamples=40, rng=make_seeded_generator(3, "resample"), groups=groups)
     np.testing.assert_allclose(plain, expected[:, [0]], atol=1e-12)
 
 

@@ -62,13 +62,9 @@ def test_components_agree_with_restricted_maximum_likelihood():
         rest = y.ravel() - (ones.T @ inverse @ y.ravel())[0] / information
         return np.linalg.slogdet(covariance)[1] + np.log(information) + rest @ inverse @ rest
 
-    best = optimize.minimize(
-        criterion, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10}
-    )
+    best = optimize.minimize(criterion, np.zeros(3), method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10})
     found = mixed_mean(y.ravel(), *table(7, 5))
-    assert (found.sd_rows, found.sd_columns, found.sd_residual) == pytest.approx(
-        tuple(np.exp(best.x)), rel=1e-3
-    )
+    assert (found.sd_rows, found.sd_columns, found.sd_residual) == pytest.approx(tuple(np.exp(best.x)), rel=1e-3)
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1)])

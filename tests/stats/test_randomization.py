@@ -15,9 +15,7 @@ from embassay.errors import UsageError
 from embassay.stats import randomization_test
 
 pairs = st.integers(1, 8).flatmap(
-    lambda n: st.tuples(
-        *(st.lists(st.integers(0, 10).map(lambda i: i / 10), min_size=n, max_size=n) for _ in range(2))
-    )
+    lambda n: st.tuples(*(st.lists(st.integers(0, 10).map(lambda i: i / 10), min_size=n, max_size=n) for _ in range(2)))
 )
 
 

@@ -65,9 +65,7 @@ def test_ranges_hold_the_rank(means: list[float], seed: int) -> None:
     for mean, (best, worst), (best_5, worst_5) in zip(
         means, rank_ranges(replicates, means, alpha=0.5), ranges, strict=True
     ):
-        assert (
-            1 <= best_5 <= best <= 1 + sum(other > mean for other in means) <= worst <= worst_5 <= len(means)
-        )
+        assert 1 <= best_5 <= best <= 1 + sum(other > mean for other in means) <= worst <= worst_5 <= len(means)
 
 
 def test_rank_intervals() -> None:

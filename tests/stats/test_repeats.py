@@ -42,11 +42,7 @@ def test_a_window_of_one_item_is_worked_by_hand() -> None:
 
 def test_nothing_beyond_is_no_evidence() -> None:
     """No total, or no items: p is 1."""
-    assert (
-        compute_p_of_total_noise_exceedances(0, 10, 5, 7)
-        == compute_p_of_total_noise_exceedances(3, 0, 5, 7)
-        == 1.0
-    )
+    assert compute_p_of_total_noise_exceedances(0, 10, 5, 7) == compute_p_of_total_noise_exceedances(3, 0, 5, 7) == 1.0
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 30), st.integers(0, 50))
@@ -54,8 +50,7 @@ def test_more_is_less_likely(items: int, repeats: int, looks: int, total: int) -
     """p falls with the total and stays in (0, 1]."""
     most = items * looks
     first, second = (
-        compute_p_of_total_noise_exceedances(min(total + more, most), items, repeats, looks)
-        for more in (0, 1)
+        compute_p_of_total_noise_exceedances(min(total + more, most), items, repeats, looks) for more in (0, 1)
     )
     assert 0 < second <= first <= 1
 
@@ -69,10 +64,7 @@ def test_the_law_holds_in_worlds_without_a_change() -> None:
     totals = exceeds.sum(axis=(1, 2))
     for level in (0.2, 0.05, 0.01):
         share = np.mean(
-            [
-                compute_p_of_total_noise_exceedances(int(total), items, repeats, looks) <= level
-                for total in totals
-            ]
+            [compute_p_of_total_noise_exceedances(int(total), items, repeats, looks) <= level for total in totals]
         )
         assert share <= level + 3 * np.sqrt(level * (1 - level) / worlds)
         assert share >= 0.5 * level

@@ -98,8 +98,7 @@ def test_blocks_follow_each_other() -> None:
 def test_chances_are_like_weights() -> None:
     """The item of thrice the weight comes first three times in four."""
     first = [
-        int(draw_weighted_item_order(np.array([3.0, 1.0]), make_seeded_generator(i, "order"))[0])
-        for i in range(2000)
+        int(draw_weighted_item_order(np.array([3.0, 1.0]), make_seeded_generator(i, "order"))[0]) for i in range(2000)
     ]
     assert np.mean(first) == pytest.approx(0.25, abs=0.04)
 
@@ -129,11 +128,7 @@ def test_false_decisions_at_any_look(judge) -> None:
     for number in range(2000):
         rng = make_seeded_generator(number, "null", judge)
         size, found = _null(rng)
-        foretold = {
-            "none": np.full(len(found), 0.3),
-            "good": 0.1 + 0.8 * found,
-            "hostile": 0.9 - 0.8 * found,
-        }[judge]
+        foretold = {"none": np.full(len(found), 0.3), "good": 0.1 + 0.8 * found, "hostile": 0.9 - 0.8 * found}[judge]
         told = decide_totals_against_bars(_studied(rng, size, found, foretold), np.zeros(1), 0.05)
         wrong += told.above[0] > 0 or told.below[0] > 0
     assert wrong / 2000 <= 0.05 + 3 * (0.05 * 0.95 / 2000) ** 0.5
@@ -151,8 +146,6 @@ def test_a_judge_who_is_right_saves_draws() -> None:
 
 def test_nothing_drawn_is_nothing_decided() -> None:
     """Without draws there is the whole range."""
-    nothing = make_sequential_draws_of_block(
-        _left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1)
-    )
+    nothing = make_sequential_draws_of_block(_left([1, 1]), np.array([], dtype=int), np.zeros((0, 1)), np.zeros(1))
     assert compute_anytime_total_interval(nothing, 0, 0.0, 2.0, 0.05).high == 2.0
     assert decide_totals_against_bars(nothing, np.zeros(1), 0.05).above.tolist() == [-1]

@@ -63,10 +63,7 @@ def test_hodges_lehmann_replicates_are_those_of_the_resamples(d: list[float], se
     if len(d) == 1:
         return
     rows = make_seeded_generator(seed).integers(0, len(d), size=(60, len(d)))
-    shifts = [
-        np.median([(x + y) / 2 for x, y in combinations_with_replacement(np.array(d)[row], 2)])
-        for row in rows
-    ]
+    shifts = [np.median([(x + y) / 2 for x, y in combinations_with_replacement(np.array(d)[row], 2)]) for row in rows]
     result = hodges_lehmann(d, n_resamples=60, rng=make_seeded_generator(seed))
     if are_replicates_constant(np.array(shifts)):
         assert result.low is None

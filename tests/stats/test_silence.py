@@ -89,9 +89,7 @@ def test_the_signal_that_tells_more_comes_first() -> None:
     rng = np.random.default_rng(4)
     noise = rng.normal(size=60), rng.normal(size=60)
     clear = rng.normal(3, 1, size=60), np.append(rng.normal(size=59), -math.inf)
-    losses = compute_log_loss_of_silence_signals(
-        {"a noise": noise, "b clear": clear}, np.random.default_rng(5)
-    )
+    losses = compute_log_loss_of_silence_signals({"a noise": noise, "b clear": clear}, np.random.default_rng(5))
     assert list(losses) == ["b clear", "a noise"]
     assert losses["b clear"] < 0.4 < math.log(2) - 0.05 < losses["a noise"]
 

@@ -20,9 +20,7 @@ from embassay.stats.intervals import KEPT, degrees_of_freedom_of_strata
 
 def sized(few: tuple[int, float, float], many: tuple[int, float, float]) -> pytest.MarkDecorator:
     """How many worlds, and the least and the largest rate allowed: for `make test` and for `make nightly`."""
-    return pytest.mark.parametrize(
-        ("worlds", "least", "most"), [few, pytest.param(*many, marks=pytest.mark.nightly)]
-    )
+    return pytest.mark.parametrize(("worlds", "least", "most"), [few, pytest.param(*many, marks=pytest.mark.nightly)])
 
 
 @sized(few=(100, 0.87, 1.0), many=(1000, 0.93, 0.97))
@@ -57,9 +55,7 @@ def test_rank_intervals_of_equal_systems_hold_all_ranks(worlds: int, least: floa
     wrong = 0
     for i in range(worlds):
         scores = rng.random(200) + rng.normal(0, 0.2, (5, 200))
-        wrong += any(
-            (rank.low, rank.high) != (1, 5) for rank in rank_intervals(scores, n_resamples=400, seed=i)
-        )
+        wrong += any((rank.low, rank.high) != (1, 5) for rank in rank_intervals(scores, n_resamples=400, seed=i))
     assert least <= wrong / worlds <= most
 
 

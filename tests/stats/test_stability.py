@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from embassay.errors import UsageError
-from embassay.stats import (
-    NORMAL,
-    best_shares,
-    freedom_of_units,
-    kendall_tau,
-    rank_quantiles,
-    win_probabilities,
-)
+from embassay.stats import NORMAL, best_shares, freedom_of_units, kendall_tau, rank_quantiles, win_probabilities
 
 few = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12)
 
@@ -82,9 +75,7 @@ def test_the_best_of_few_items_is_less_sure() -> None:
     """Two systems whose means differ by two errors: the surer, the more items the errors are of; shares sum to 1."""
     draws = np.random.default_rng(0).normal(size=(3, 20_000))
     estimates = [2 * math.sqrt(2), 0.0, -9.0]
-    shares = [
-        best_shares(draws, estimates, free) for free in (NORMAL, freedom_of_units(20), freedom_of_units(3))
-    ]
+    shares = [best_shares(draws, estimates, free) for free in (NORMAL, freedom_of_units(20), freedom_of_units(3))]
     assert [share.sum() for share in shares] == pytest.approx([1] * 3)
     assert shares[0][0] == pytest.approx(0.977, abs=0.005)
     # By t with 2 degrees, the error mended by the root of 3/2.

@@ -172,9 +172,7 @@ def made(rng, n, ties, shift):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("ties", [0, 3])
-@pytest.mark.parametrize(
-    ("n", "aim", "shift"), [(84, 0.9, 0.0), (150, 0.9, 0.5), (300, 0.8, 1.5), (600, 0.9, 1.0)]
-)
+@pytest.mark.parametrize(("n", "aim", "shift"), [(84, 0.9, 0.0), (150, 0.9, 0.5), (300, 0.8, 1.5), (600, 0.9, 1.0)])
 def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, ties):
     """40 samples without a threshold, 50 times with more labels from where they came: by the true curve within .15 on
     average; the fitted one promises hardly more, and less by up to .3, for a sample without a threshold looks worse
@@ -192,8 +190,7 @@ def test_the_chance_is_how_often_more_labels_give_a_threshold(n, aim, shift, tie
             came.append(
                 np.mean(
                     [
-                        find_threshold_for_precision(np.append(x, a), np.append(y, b), aim, 0.95, rng).value
-                        is not None
+                        find_threshold_for_precision(np.append(x, a), np.append(y, b), aim, 0.95, rng).value is not None
                         for a, b in new
                     ]
                 )
@@ -218,8 +215,7 @@ def test_the_cheapest_threshold_is_told_of_the_other_half():
     assert held >= 93
     sample = drawn(rng, 2_000)
     values = [
-        find_cheapest_threshold(*sample, wrong, 1.0, 0.95, np.random.default_rng(0)).value
-        for wrong in (1.0, 20.0)
+        find_cheapest_threshold(*sample, wrong, 1.0, 0.95, np.random.default_rng(0)).value for wrong in (1.0, 20.0)
     ]
     assert values[0] < values[1]
 
@@ -227,9 +223,7 @@ def test_the_cheapest_threshold_is_told_of_the_other_half():
 def test_shares_are_shares():
     for aim, confidence in ((1.0, 0.95), (0.9, 0.0)):
         with pytest.raises(UsageError, match="between 0 and 1"):
-            find_threshold_for_precision(
-                np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0)
-            )
+            find_threshold_for_precision(np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0))
     with pytest.raises(UsageError, match="negative"):
         find_cheapest_threshold(np.zeros(3), np.ones(3, bool), -1.0, 1.0, 0.95, np.random.default_rng(0))
 
@@ -250,9 +244,7 @@ def _given(draws, seed):
     return found, kept
 
 
-@pytest.mark.parametrize(
-    ("draws", "share"), [(150, 1.0), pytest.param(3000, 0.75, marks=pytest.mark.nightly)]
-)
+@pytest.mark.parametrize(("draws", "share"), [(150, 1.0), pytest.param(3000, 0.75, marks=pytest.mark.nightly)])
 def test_thresholds_found_by_luck_are_withheld(draws, share):
     """All that are found in this world are broken; a good one is never withheld."""
     found, kept = _given(draws, 3)

@@ -48,10 +48,7 @@ def embed(request: Request) -> dict[str, Any]:
         "id": "stub",
         "texts": body.texts,
         "embeddings": {"float": vectors(read, dim, request.spoilt).tolist()},
-        "meta": {
-            "api_version": {"version": "2"},
-            "billed_units": {"input_tokens": sum(map(tokens, body.texts))},
-        },
+        "meta": {"api_version": {"version": "2"}, "billed_units": {"input_tokens": sum(map(tokens, body.texts))}},
         "response_type": "embeddings_by_type",
     }
 

@@ -66,9 +66,7 @@ class Stored:
                 400, "query_shard_exception", f"failed to create query: field [{asked['field']}] is not there"
             )
         if not asked["k"] <= asked["num_candidates"] <= 10_000:
-            raise Refusal(
-                400, "action_request_validation_exception", "[num_candidates] is below [k] or above 10000"
-            )
+            raise Refusal(400, "action_request_validation_exception", "[num_candidates] is below [k] or above 10000")
         query = _check_vector(field, asked["query_vector"])
         if not self.seen:
             return []
@@ -82,9 +80,7 @@ class ElasticStub:
     """The server at `url`, a context manager. `user` and `password`, or an API `key`, are wanted where they are given.
     `requests` counts by method and path without names; `fail` maps such a request to the answers that it gets next."""
 
-    def __init__(
-        self, *, user: str = "", password: str = "", key: str = "", product: str = "Elasticsearch"
-    ) -> None:
+    def __init__(self, *, user: str = "", password: str = "", key: str = "", product: str = "Elasticsearch") -> None:
         self.product = product
         self.wanted = ""
         if user:
@@ -184,15 +180,11 @@ class ElasticStub:
             del self.indices[name]
         return {"acknowledged": True}
 
-    def _document(
-        self, method: str, name: str, rest: list[str], query: dict[str, list[str]], body: Any
-    ) -> Any:
+    def _document(self, method: str, name: str, rest: list[str], query: dict[str, list[str]], body: Any) -> Any:
         if rest[0] == "_create":
             index = self.indices.setdefault(name, Stored({}))
             if rest[1] in index.documents:
-                raise Refusal(
-                    409, "version_conflict_engine_exception", f"[{rest[1]}]: document already exists"
-                )
+                raise Refusal(409, "version_conflict_engine_exception", f"[{rest[1]}]: document already exists")
             index.index(rest[1], body)
             index.refresh()
             return {"result": "created", "_id": rest[1]}
@@ -215,9 +207,7 @@ class ElasticStub:
                 )
                 items.append({operation: {"_id": about["_id"], "status": 201, "result": "created"}})
             except Refusal as refusal:
-                items.append(
-                    {operation: {"_id": about["_id"], "status": 400, "error": refusal.body["error"]}}
-                )
+                items.append({operation: {"_id": about["_id"], "status": 400, "error": refusal.body["error"]}})
         return {"errors": any("error" in next(iter(one.values())) for one in items), "items": items}
 
     def _known(self, name: str) -> Stored:
@@ -298,19 +288,13 @@ def _check_vector(field: dict[str, Any], value: Any) -> np.ndarray[Any, Any]:
     vector = np.array(value, dtype=np.float32)
     if vector.shape != (field["dims"],):
         raise Refusal(
-            400,
-            "document_parsing_exception",
-            f"has a different number of dimensions [{len(value)}] than defined",
+            400, "document_parsing_exception", f"has a different number of dimensions [{len(value)}] than defined"
         )
     length = float(vector @ vector)
     if field["similarity"] == "dot_product" and abs(length - 1) > 1e-3:
-        raise Refusal(
-            400, "document_parsing_exception", "[dot_product] can only be used with unit-length vectors"
-        )
+        raise Refusal(400, "document_parsing_exception", "[dot_product] can only be used with unit-length vectors")
     if field["similarity"] == "cosine" and length == 0:
-        raise Refusal(
-            400, "document_parsing_exception", "[cosine] does not support vectors with zero magnitude"
-        )
+        raise Refusal(400, "document_parsing_exception", "[cosine] does not support vectors with zero magnitude")
     return vector
 
 

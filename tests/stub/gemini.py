@@ -26,10 +26,7 @@ class Embed(Shape):
     model: str
     content: Content
     taskType: (
-        Literal[
-            "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY", "CLASSIFICATION", "CLUSTERING"
-        ]
-        | None
+        Literal["RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT", "SEMANTIC_SIMILARITY", "CLASSIFICATION", "CLUSTERING"] | None
     ) = None
     title: str | None = None
     outputDimensionality: Annotated[int, Field(ge=1, le=3072)] | None = None
@@ -56,8 +53,7 @@ def batch(request: Request) -> dict[str, Any]:
     request.inputs = texts
     dim = body.requests[0].outputDimensionality or 3072
     read = [
-        f"{one.taskType}: {' '.join(text.split()[:CONTEXT])}"
-        for one, text in zip(body.requests, texts, strict=True)
+        f"{one.taskType}: {' '.join(text.split()[:CONTEXT])}" for one, text in zip(body.requests, texts, strict=True)
     ]
     # Shorter vectors of the first model are not of unit length.
     scale = 0.7 if dim < 3072 and "embedding-001" in model else 1.0

@@ -11,9 +11,7 @@ from .chat import Behaviour, Reply, Turn
 from .paraphrasing import share
 from .wire import Problem
 
-_BLOCK = re.compile(
-    r"\[(question|passage)(?: ([A-Z]+))? ([0-9a-f]{8})\]\n(.*?)\n\[end of \1(?: \2)? \3\]", re.DOTALL
-)
+_BLOCK = re.compile(r"\[(question|passage)(?: ([A-Z]+))? ([0-9a-f]{8})\]\n(.*?)\n\[end of \1(?: \2)? \3\]", re.DOTALL)
 _WORD = re.compile(r"\w+")
 
 Table = Mapping[tuple[str, str], float]

@@ -24,10 +24,7 @@ def embeddings(request: Request) -> dict[str, Any]:
     return {
         "object": "list",
         "model": body["model"],
-        "data": [
-            {"object": "embedding", "index": i, "embedding": encode(row.tolist())}
-            for i, row in enumerate(found)
-        ],
+        "data": [{"object": "embedding", "index": i, "embedding": encode(row.tolist())} for i, row in enumerate(found)],
         "usage": {"prompt_tokens": used, "total_tokens": used},
     }
 

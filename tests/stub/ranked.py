@@ -32,13 +32,7 @@ def qrels(queries: int = 40, seed: int = 0, *, documents: int = 60) -> Qrels:
 
 
 def run(
-    judged: Qrels,
-    seed: int,
-    *,
-    skill: float = 1.0,
-    depth: int = 30,
-    documents: int = 60,
-    levels: int | None = None,
+    judged: Qrels, seed: int, *, skill: float = 1.0, depth: int = 30, documents: int = 60, levels: int | None = None
 ) -> Run:
     """A run that knows the grades with some noise; with `levels`, scores of so many values, so that many are equal."""
     rng = np.random.default_rng(seed)

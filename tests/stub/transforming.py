@@ -14,9 +14,7 @@ _TARGET = re.compile(r" to ([A-Z]\w+|the original language of the message)\.")
 _BACK = ("English", "the original language of the message")
 
 
-def transforming(
-    failing: float = 0.0, copying: float = 0.0, empty: float = 0.0, *, fenced: bool = False
-) -> Behaviour:
+def transforming(failing: float = 0.0, copying: float = 0.0, empty: float = 0.0, *, fenced: bool = False) -> Behaviour:
     """Of so large shares of the texts the server refuses, the model gives them back as they are, or says `n/a`."""
 
     def behaviour(turn: Turn) -> Reply | str:

@@ -38,25 +38,16 @@ def embed(request: Request) -> dict[str, Any]:
     check_bearer(request, NO_KEY)
     body = body_of(request, Embed, "detail")
     if not body.model.startswith("voyage-"):
-        raise Problem(
-            400, {"detail": f"Model {body.model} is not supported. Supported models are ['voyage-3.5']."}
-        )
+        raise Problem(400, {"detail": f"Model {body.model} is not supported. Supported models are ['voyage-3.5']."})
     if not body.truncation and any(tokens(text) > CONTEXT for text in body.input):
         raise Problem(400, {"detail": f"a text has more than {CONTEXT} tokens"})
     request.inputs = body.input
     read = [f"{body.input_type}: {' '.join(text.split()[:CONTEXT])}" for text in body.input]
     found = vectors(read, body.output_dimension or 1024, request.spoilt)
-    encode = (
-        (lambda row: b64encode(row.tobytes()).decode())
-        if body.encoding_format
-        else (lambda row: row.tolist())
-    )
+    encode = (lambda row: b64encode(row.tobytes()).decode()) if body.encoding_format else (lambda row: row.tolist())
     return {
         "object": "list",
-        "data": [
-            {"object": "embedding", "embedding": encode(row), "index": index}
-            for index, row in enumerate(found)
-        ],
+        "data": [{"object": "embedding", "embedding": encode(row), "index": index} for index, row in enumerate(found)],
         "model": body.model,
         "usage": {"total_tokens": sum(map(tokens, read))},
     }

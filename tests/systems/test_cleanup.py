@@ -20,11 +20,7 @@ def test_cleaning_twice_changes_nothing_more(text):
 
 def test_steps_are_done_in_one_order():
     """However they are written."""
-    assert (
-        TextCleanupSteps("case,unicode").steps
-        == TextCleanupSteps("unicode, case").steps
-        == ("unicode", "case")
-    )
+    assert TextCleanupSteps("case,unicode").steps == TextCleanupSteps("unicode, case").steps == ("unicode", "case")
     assert TextCleanupSteps("").steps == ()
     assert TextCleanupSteps("case")("ÉTÉ  X") == "été  x"
     assert TextCleanupSteps("case").identity == TextCleanupSteps("case,case").identity

@@ -149,11 +149,7 @@ def test_what_failed_is_not_a_number():
             return vectors
 
     rows = np.array([0, 1, 1]), np.array([0, 1, 0])
-    assert np.isnan(Cosine(Failing()).compare_indexed_pairs(["a", "b"], *rows)).tolist() == [
-        False,
-        True,
-        True,
-    ]
+    assert np.isnan(Cosine(Failing()).compare_indexed_pairs(["a", "b"], *rows)).tolist() == [False, True, True]
     assert np.isnan(Cosine(Failing()).vectors(["a", "b"])).all(axis=1).tolist() == [False, True]
 
 
@@ -193,9 +189,7 @@ def test_unequal_sides_are_refused():
 def test_a_real_encoder_ranks_meaning():
     """With wordllama a paraphrase is nearer than another topic."""
     cosine = Cosine(WordLlamaEncoder())
-    close, far = cosine.pairs(
-        ["A man plays the guitar."] * 2, ["Someone is playing guitar.", "Taxes rise in May."]
-    )
+    close, far = cosine.pairs(["A man plays the guitar."] * 2, ["Someone is playing guitar.", "Taxes rise in May."])
     assert close > 0.5 > far
     assert (cosine.name, cosine.kind) == ("wordllama", "embedding")
     assert cosine.identity == f"cosine({WordLlamaEncoder.identity})"

@@ -12,13 +12,7 @@ from embassay.systems import SYSTEMS, open_system
 from embassay.systems.ensemble import EnsembleMemberBaseline, SystemEnsemble
 from embassay.text import open_tokenizer
 
-TEXTS = [
-    "The cat sat on the mat.",
-    "A cat was sitting on a rug!",
-    "Quantum fields.",
-    "",
-    "The cat sat on the mat.",
-]
+TEXTS = ["The cat sat on the mat.", "A cat was sitting on a rug!", "Quantum fields.", "", "The cat sat on the mat."]
 
 
 @pytest.fixture(scope="module")

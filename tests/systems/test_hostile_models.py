@@ -48,14 +48,7 @@ def pickled(folder: Path, mark: Path) -> None:
     for path in folder.rglob("model.safetensors"):
         path.unlink()
     content = pickle.dumps(Payload(mark))
-    for name in (
-        "pytorch_model.bin",
-        "model.safetensors",
-        "model.onnx",
-        "embeddings.npy",
-        "model.pt",
-        "model.pkl",
-    ):
+    for name in ("pytorch_model.bin", "model.safetensors", "model.onnx", "embeddings.npy", "model.pt", "model.pkl"):
         (folder / name).unlink(missing_ok=True)
         if name != "model.safetensors":
             (folder / name).write_bytes(content)
@@ -111,9 +104,7 @@ LEFT_ASIDE = {("cross", "own_module"), ("cross", "any_function")}
 """What a loader does not look at: it reads the good weights beside it."""
 
 
-def _refused(
-    load: Callable[[str], Any], good: Path, hostile: Callable[[Path, Path], None], place: Path
-) -> None:
+def _refused(load: Callable[[str], Any], good: Path, hostile: Callable[[Path, Path], None], place: Path) -> None:
     folder, mark = place / "model", place / "executed"
     folder.mkdir()
     hostile(_link(good, folder), mark)
@@ -138,9 +129,7 @@ def test_torch(kind: str, hostile: Callable[[Path, Path], None], minilm_folder: 
     """sentence-transformers' models and cross-encoders."""
     pytest.importorskip("sentence_transformers")
     registry = SYSTEMS if kind == "st" else RERANKERS
-    said = _refused(
-        lambda folder: registry.build(f"{kind}:{folder}?device=cpu"), minilm_folder, hostile, tmp_path
-    )
+    said = _refused(lambda folder: registry.build(f"{kind}:{folder}?device=cpu"), minilm_folder, hostile, tmp_path)
     assert bool(said) is ((kind, hostile.__name__) not in LEFT_ASIDE)
     assert "weights_only" not in said
     if kind in ("st", "cross") and hostile is pickled:
@@ -149,9 +138,7 @@ def test_torch(kind: str, hostile: Callable[[Path, Path], None], minilm_folder: 
 
 @pytest.mark.parametrize("hostile", HOSTILE, ids=[one.__name__ for one in HOSTILE])
 @pytest.mark.parametrize("kind", ["onnx", "static"])
-def test_without_torch(
-    kind: str, hostile: Callable[[Path, Path], None], minilm_folder: Path, tmp_path: Path
-) -> None:
+def test_without_torch(kind: str, hostile: Callable[[Path, Path], None], minilm_folder: Path, tmp_path: Path) -> None:
     """ONNX and static models."""
     pytest.importorskip("onnxruntime" if kind == "onnx" else "model2vec")
     said = _refused(lambda folder: SYSTEMS.build(f"{kind}:{folder}"), minilm_folder, hostile, tmp_path)

@@ -166,9 +166,7 @@ class TestSentenceTransformers:
 
     def test_what_is_longer_than_the_model_reads(self, folder: Path) -> None:
         """Each passage as if the window around it were the document."""
-        text = " ".join(
-            f"Sentence {word} is the one of the {word}." for word in ["fox", "hen", "owl", "elk", "bee"]
-        )
+        text = " ".join(f"Sentence {word} is the one of the {word}." for word in ["fox", "hen", "owl", "elk", "bee"])
         document = cut(text, *re.findall(r"Sentence \w+", text))
         encoder = self.open(folder, max_length=26)
         assert encoder.token_room == 24
@@ -186,12 +184,8 @@ class TestSentenceTransformers:
     def test_a_model_of_another_pooling_says_so(self, folder: Path, tmp_path: Path) -> None:
         shutil.copytree(folder, tmp_path / "first")
         config = tmp_path / "first" / "1_Pooling" / "config.json"
-        plain = {
-            key: key == "pooling_mode_cls_token" for key in json.loads(config.read_text()) if "_mode_" in key
-        }
-        config.write_text(
-            json.dumps({"word_embedding_dimension": 384, **plain, "pooling_mode_cls_token": True})
-        )
+        plain = {key: key == "pooling_mode_cls_token" for key in json.loads(config.read_text()) if "_mode_" in key}
+        config.write_text(json.dumps({"word_embedding_dimension": 384, **plain, "pooling_mode_cls_token": True}))
         assert "cls" in explain_no_late_chunks(self.open(tmp_path / "first"))
         assert explain_no_late_chunks(self.open(folder)) == ""
 
@@ -202,6 +196,4 @@ def test_who_makes_none_says_why() -> None:
     pytest.importorskip("onnxruntime")
     encoder = MiniLMEncoder()
     assert explain_no_late_chunks(encoder) == ""
-    assert "cleans" in explain_no_late_chunks(
-        TextCleaningEncoder(encoder, TextCleanupSteps("unicode"), name="clean")
-    )
+    assert "cleans" in explain_no_late_chunks(TextCleaningEncoder(encoder, TextCleanupSteps("unicode"), name="clean"))

@@ -53,9 +53,5 @@ def test_other_names_find_nothing(name):
 def test_prompts_by_role():
     """E5 wants one for each role; OpenAI's models none."""
     model = find_known_model("intfloat/e5-base-v2")
-    assert [model.find_role_prompt(role) for role in ("query", "document", None)] == [
-        "query: ",
-        "passage: ",
-        "query: ",
-    ]
+    assert [model.find_role_prompt(role) for role in ("query", "document", None)] == ["query: ", "passage: ", "query: "]
     assert find_known_model("text-embedding-3-large").find_role_prompt("query") is None

@@ -9,12 +9,7 @@ import pytest
 
 from embassay.contracts import make_ragged_array
 from embassay.errors import ModelError, UsageError
-from embassay.runs.embeddings import (
-    CachedRaggedEncoder,
-    EmbeddingCache,
-    pack_ragged_vectors,
-    unpack_ragged_vectors,
-)
+from embassay.runs.embeddings import CachedRaggedEncoder, EmbeddingCache, pack_ragged_vectors, unpack_ragged_vectors
 from embassay.search.maxsim import compute_maxsim
 from embassay.systems import SYSTEMS, open_system
 from embassay.systems.multivector import MaxSim, SparseProductSimilarity
@@ -56,9 +51,7 @@ class Terms(Tokens):
     def rows(self, text, role):
         terms = sorted(set(text.split()))
         scale = 2 if role == "query" else 1
-        return np.array(
-            [[WORDS.index(one), scale * text.split().count(one)] for one in terms] or [[99, 1]], np.float32
-        )
+        return np.array([[WORDS.index(one), scale * text.split().count(one)] for one in terms] or [[99, 1]], np.float32)
 
 
 def test_late_interaction_of_two_texts_is_the_mean_of_both_directions():
@@ -69,9 +62,7 @@ def test_late_interaction_of_two_texts_is_the_mean_of_both_directions():
     back = system.pairs(TEXTS[::-1], TEXTS)
     np.testing.assert_allclose(found, back, atol=1e-6)
     a, b = (model.rows(TEXTS[i], None) for i in (1, 4))
-    assert found[1] == pytest.approx(
-        (compute_maxsim(a, b) / len(a) + compute_maxsim(b, a) / len(b)) / 2, abs=1e-6
-    )
+    assert found[1] == pytest.approx((compute_maxsim(a, b) / len(a) + compute_maxsim(b, a) / len(b)) / 2, abs=1e-6)
     assert system.pairs(TEXTS, TEXTS).tolist() == [1.0] * 6
     assert system.pairs([""], ["fox"]).tolist() == [0.0]
     distances = system.distances(TEXTS)
@@ -121,9 +112,7 @@ def test_behind_the_cache_a_text_is_read_once_and_search_streams(tmp_path, model
     np.testing.assert_array_equal(found.indices, wanted.indices)
     np.testing.assert_array_equal(found.scores, wanted.scores)
     again = model()
-    warm = system(
-        CachedRaggedEncoder(again, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=again
-    )
+    warm = system(CachedRaggedEncoder(again, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=again)
     few = bare.search(["red fox"], TEXTS[:2], 2)
     np.testing.assert_array_equal(warm.search(["red fox"], TEXTS[:2], 2).scores, few.scores)
     assert again.calls == 0
@@ -136,9 +125,7 @@ def test_a_copy_that_another_process_gets_encodes_as_the_original_does(tmp_path)
     copy = pickle.loads(pickle.dumps(cached))
     for own, sent in zip(cached.encode(TEXTS), copy.encode(TEXTS), strict=True):
         np.testing.assert_array_equal(own, sent)
-    fresh = pickle.loads(
-        pickle.dumps(CachedRaggedEncoder(Tokens(), EmbeddingCache.open(tmp_path / "other.sqlite")))
-    )
+    fresh = pickle.loads(pickle.dumps(CachedRaggedEncoder(Tokens(), EmbeddingCache.open(tmp_path / "other.sqlite"))))
     assert len(fresh.encode(TEXTS)) == len(TEXTS)
     assert not fresh.conduct.warnings(Tokens())
 
@@ -146,11 +133,7 @@ def test_a_copy_that_another_process_gets_encodes_as_the_original_does(tmp_path)
 def test_ragged_vectors_come_back_from_the_cache_as_they_were():
     """Any numbers of rows; a damaged record is none."""
     rows = make_ragged_array(
-        [
-            np.arange(6, dtype=np.float32).reshape(3, 2),
-            np.empty((0, 2), np.float32),
-            np.ones((1, 2), np.float32),
-        ]
+        [np.arange(6, dtype=np.float32).reshape(3, 2), np.empty((0, 2), np.float32), np.ones((1, 2), np.float32)]
     )
     kept = pack_ragged_vectors(rows)
     assert kept.shape[0] == 3
@@ -173,9 +156,9 @@ def test_a_model_that_gives_no_rows_is_told_so(tmp_path):
 
     for model in (Broken(), Narrow()):
         with pytest.raises(ModelError, match="tokens"):
-            MaxSim(
-                CachedRaggedEncoder(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model
-            ).pairs(["a"], ["b"])
+            MaxSim(CachedRaggedEncoder(model, EmbeddingCache.open(tmp_path / "embeddings.sqlite")), model=model).pairs(
+                ["a"], ["b"]
+            )
 
 
 def test_transforms_of_one_vector_are_refused(monkeypatch):

@@ -12,11 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import (
-    CallerObjectEncoder,
-    find_passed_in_encoder,
-    register_systems_and_list_specs,
-)
+from embassay.systems.objects import CallerObjectEncoder, find_passed_in_encoder, register_systems_and_list_specs
 
 ROWS = [
     {
@@ -105,9 +101,9 @@ def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -
             return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
 
         values.append(
-            find_passed_in_encoder(
-                register_systems_and_list_specs({"model": model})[0].removeprefix("own:")
-            ).encode(["a fox"])[0]
+            find_passed_in_encoder(register_systems_and_list_specs({"model": model})[0].removeprefix("own:")).encode(
+                ["a fox"]
+            )[0]
         )
     assert not np.allclose(*values)
 
@@ -145,9 +141,7 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
         run(["own:nobody"], tmp_path / "run")
 
 
-@pytest.mark.parametrize(
-    "made", [lambda texts: [[1.0]] * (len(texts) + 1), lambda texts: texts, lambda texts: [1.0]]
-)
+@pytest.mark.parametrize("made", [lambda texts: [[1.0]] * (len(texts) + 1), lambda texts: texts, lambda texts: [1.0]])
 def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
     (spec,) = register_systems_and_list_specs({"odd": made})
@@ -267,9 +261,7 @@ def test_what_encoders_of_other_libraries_give_is_taken() -> None:
             raise TypeError("Got unsupported ScalarType BFloat16")
 
     assert CallerObjectEncoder(lambda texts: Half(), "half").encode(["a", "b"]).shape == (2, 3)
-    assert CallerObjectEncoder(lambda texts: ([1.0, 2.0] for _ in texts), "lazy").encode(
-        ["a", "b"]
-    ).shape == (2, 2)
+    assert CallerObjectEncoder(lambda texts: ([1.0, 2.0] for _ in texts), "lazy").encode(["a", "b"]).shape == (2, 2)
 
 
 def test_what_is_no_array_is_told_for_what_it_is() -> None:
@@ -332,11 +324,7 @@ def test_a_spec_keeps_its_own_name() -> None:
     [
         (lambda **more: embassay.sage.run(["jaccard"], **more), "task", "tasks"),
         (lambda **more: embassay.pteb.run(["jaccard"], **more), "paraphrasers", "paraphraser"),
-        (
-            lambda **more: embassay.rag.score({"q": {"a": 1}}, {"r": {"q": ["a"]}}, **more),
-            "measure",
-            "measures",
-        ),
+        (lambda **more: embassay.rag.score({"q": {"a": 1}}, {"r": {"q": ["a"]}}, **more), "measure", "measures"),
         (lambda **more: embassay.rag.probe_names(["jaccard"], out="x", **more), "querys", "queries"),
         (lambda **more: embassay.pteb.judge(["recorded"], out="x", **more), "dataset", "datasets"),
     ],
@@ -387,9 +375,7 @@ def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
         raise SystemExit(5)
 
     with pytest.raises(ModelError, match="SystemExit: 5"):
-        embassay.sage.run(
-            {"leaving": leave_at_once}, datasets=[ROWS], tokenizer="words", out=tmp_path / "none"
-        )
+        embassay.sage.run({"leaving": leave_at_once}, datasets=[ROWS], tokenizer="words", out=tmp_path / "none")
     done = embassay.sage.run(
         {"leaving": leave, "jaccard": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
         out=tmp_path / "run",

@@ -94,10 +94,7 @@ def test_no_index_searches_by_manhattan_distance(vectors):
     with pytest.raises(UsageError, match="Manhattan"):
         InnerProductLayout.of("manhattan", vectors)
     assert np.allclose(
-        np.linalg.norm(
-            InnerProductLayout.of("cosine", vectors).make_inner_product_document_vectors(vectors), axis=1
-        ),
-        1,
+        np.linalg.norm(InnerProductLayout.of("cosine", vectors).make_inner_product_document_vectors(vectors), axis=1), 1
     )
 
 
@@ -117,14 +114,8 @@ def test_a_model_says_what_it_was_made_for(vectors):
     encoder = Table(vectors)
     assert find_model_own_similarity(SimpleNamespace(encoder=encoder)) == "dot"
     assert find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(dims=3))) == "dot"
-    assert (
-        find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(quantize="int8")))
-        == "cosine"
-    )
-    assert (
-        find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(normalize=True)))
-        == "cosine"
-    )
+    assert find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(quantize="int8"))) == "cosine"
+    assert find_model_own_similarity(TransformedEncoder(encoder, VectorTransformOptions(normalize=True))) == "cosine"
     assert (
         find_model_own_similarity(
             TransformedEncoder(Table(vectors, "manhattan"), VectorTransformOptions(normalize=True))
@@ -132,9 +123,7 @@ def test_a_model_says_what_it_was_made_for(vectors):
         == "manhattan"
     )
     assert (
-        find_model_own_similarity(Table(vectors, "maxsim"))
-        == find_model_own_similarity(SimpleNamespace())
-        == "cosine"
+        find_model_own_similarity(Table(vectors, "maxsim")) == find_model_own_similarity(SimpleNamespace()) == "cosine"
     )
 
 

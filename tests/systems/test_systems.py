@@ -102,9 +102,7 @@ def test_vectors_are_changed_behind_the_cache(tokenizer):
 
 def test_a_metric_without_vectors_has_none_to_change(tokenizer):
     """Said, not ignored."""
-    with pytest.raises(
-        UsageError, match=r"dims applies to vectors, but 'levenshtein' has none. Write 'levenshtein'"
-    ):
+    with pytest.raises(UsageError, match=r"dims applies to vectors, but 'levenshtein' has none. Write 'levenshtein'"):
         open_system("levenshtein?dims=64", tokenizer=tokenizer)
 
 

@@ -106,12 +106,7 @@ def test_rounding_keeps_the_cosine(quantize, close):
 def test_it_speaks_for_its_encoder():
     """All but the vectors is the encoder's own, whatever else it has to say; its chunks would be untransformed."""
     encoder = TransformedEncoder(Fixed(), VectorTransformOptions(dims=8))
-    assert (encoder.name, encoder.dim, encoder.max_tokens, encoder.count_truncated(["a"])) == (
-        "fixed",
-        8,
-        7,
-        1,
-    )
+    assert (encoder.name, encoder.dim, encoder.max_tokens, encoder.count_truncated(["a"])) == ("fixed", 8, 7, 1)
     assert encoder.failures == {"lost": "why"}
     assert not hasattr(encoder, "encode_chunks")
     assert encoder.identity == "fixed/1>dims=8,normalize=False,quantize=float32"

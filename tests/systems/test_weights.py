@@ -108,11 +108,7 @@ def test_a_repository_is_its_commit(hub: Hub) -> None:
     """What the hub says the revision is now; a short name of a known model stands for the long one."""
     hub.answer = COMMIT
     found = find_model_weights("all-MiniLM-L6-v2", system="st")
-    assert (found.location, found.commit, found.cached) == (
-        "sentence-transformers/all-MiniLM-L6-v2",
-        COMMIT,
-        False,
-    )
+    assert (found.location, found.commit, found.cached) == ("sentence-transformers/all-MiniLM-L6-v2", COMMIT, False)
     assert found.identity == f"sentence-transformers/all-MiniLM-L6-v2@{COMMIT}"
     assert found.folder is None
 
@@ -134,9 +130,7 @@ def test_a_pinned_commit_that_is_kept_needs_no_network(hub: Hub) -> None:
 def test_what_cannot_be_had_names_the_folder_to_fill(hub: Hub) -> None:
     """One line: what is missing, where it belongs, what to write instead."""
     hub.answer = OSError("no route")
-    with pytest.raises(
-        ModelError, match=r"cannot be reached.*models--org--model, .*static:\./folder"
-    ) as error:
+    with pytest.raises(ModelError, match=r"cannot be reached.*models--org--model, .*static:\./folder") as error:
         find_model_weights("org/model", system="static")
     assert "\n" not in str(error.value)
 

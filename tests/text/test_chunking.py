@@ -19,20 +19,7 @@ from embassay.text.chunking import find_code_fences, find_sentence_ends
 from embassay.text.tokenizers import WordTokenizer, find_passage_token_ends, find_word_token_ends, token_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-PIECES = [
-    "one ",
-    "Two ",
-    "three. ",
-    "Four!\r\n",
-    "\n\n",
-    "# A\n",
-    "## B\n",
-    "五。",
-    " ",
-    "e.g. ",
-    "x" * 9,
-    "😀",
-]
+PIECES = ["one ", "Two ", "three. ", "Four!\r\n", "\n\n", "# A\n", "## B\n", "五。", " ", "e.g. ", "x" * 9, "😀"]
 TEXTS = ANY_TEXT | st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 CHUNKINGS = st.builds(
     lambda limit, share, headings: Chunking(limit, int(limit * share), headings),

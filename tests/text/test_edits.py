@@ -29,9 +29,9 @@ from embassay.text.perturbations import (
 )
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-CASED = st.lists(
-    st.sampled_from([*"abzAZ 0é", "ß", "ﬁ", "ŉ", "µ", "ÿ", "ǆ", "я", "ς", "😀", "𐐨", "\ud800"])
-).map("".join)
+CASED = st.lists(st.sampled_from([*"abzAZ 0é", "ß", "ﬁ", "ŉ", "µ", "ÿ", "ǆ", "я", "ς", "😀", "𐐨", "\ud800"])).map(
+    "".join
+)
 STREAMS = st.integers(0, 1000).map(lambda seed: lambda n: draw_random_bytes(n, seed))
 NO_DRAW = bytes
 
@@ -160,9 +160,7 @@ def test_edits_of_the_earlier_code() -> None:
     text = "abcdefghijkl mn. Opq?\nRst. "
     assert split_sentences_by_lines_and_full_stops(text) == ["abcdefghijkl mn.", "Opq?.", "Rst."]
     # A space counts as two characters, so the seventh of "a b c de." is the tenth.
-    assert (
-        delete_tenth_characters_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
-    )
+    assert delete_tenth_characters_of_sentences("abcdefghijkl. abcdefghij", draw) == "abcdefghikl.\n\nabcdefghi."
     assert delete_tenth_characters_of_sentences("a b c de", draw) == "a b c e."
     assert Counter(shuffle_sentences_split_at_lines(text, draw).split("\n\n")) == Counter(
         split_sentences_by_lines_and_full_stops(text)

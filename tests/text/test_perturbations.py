@@ -47,11 +47,7 @@ def build(name: str, tokenizer: Tokenizer = WORDS) -> Perturbation:
 
 def digest() -> str:
     """The bytes of every perturbation of texts of every sort."""
-    edited = [
-        perturb(build(name), text, seed=1337, text_id=f"d{i}")
-        for name in EVERY
-        for i, text in enumerate(MANY)
-    ]
+    edited = [perturb(build(name), text, seed=1337, text_id=f"d{i}") for name in EVERY for i, text in enumerate(MANY)]
     return sha256("\0".join(edited).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -121,9 +117,7 @@ def test_same_in_another_process(hash_seed: str) -> None:
         "print(module.digest())"
     )
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    done = subprocess.run(
-        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == FROZEN
 
 

@@ -11,20 +11,11 @@ from embassay.text.questions import KINDS, TitledPassage, make_pseudo_questions
 
 REST = "It has many more words than anybody would need to find it again here."
 PASSAGES = (
+    TitledPassage("a#1", f"# Night baking\n\nBread is baked here at night by six. {REST}", "Night baking", "a"),
+    TitledPassage("a#2", f"## Sour dough\n\nThe dough rests for a whole day. {REST}", "Night baking > Sour dough", "a"),
+    TitledPassage("b#1", f"## How do I get my money back?\n\nWrite to the shop within five days. {REST}", "Shop", "b"),
     TitledPassage(
-        "a#1", f"# Night baking\n\nBread is baked here at night by six. {REST}", "Night baking", "a"
-    ),
-    TitledPassage(
-        "a#2", f"## Sour dough\n\nThe dough rests for a whole day. {REST}", "Night baking > Sour dough", "a"
-    ),
-    TitledPassage(
-        "b#1", f"## How do I get my money back?\n\nWrite to the shop within five days. {REST}", "Shop", "b"
-    ),
-    TitledPassage(
-        "c#1",
-        f"## Sour dough\n\nAnother bakery rests it only for hours. {REST}",
-        "Day baking > Sour dough",
-        "c",
+        "c#1", f"## Sour dough\n\nAnother bakery rests it only for hours. {REST}", "Day baking > Sour dough", "c"
     ),
 )
 

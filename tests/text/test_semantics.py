@@ -24,23 +24,7 @@ from embassay.text.semantics import (
     negate_text,
 )
 
-PARTS = [
-    "is",
-    "Is",
-    "IS",
-    "can",
-    "Can",
-    "CAN",
-    "cannot",
-    "ca",
-    "wo",
-    "will",
-    "not",
-    "NOT",
-    "n't",
-    "n’t",
-    "N'T",
-]
+PARTS = ["is", "Is", "IS", "can", "Can", "CAN", "cannot", "ca", "wo", "will", "not", "NOT", "n't", "n’t", "N'T"]
 PARTS += ["'t", " ", "  ", "\n", ".", "-", "scan", "isn't", "a", "_", "é", "do", "mu", "st", "nothing"]
 
 
@@ -83,9 +67,7 @@ def test_examples(text: str, negated: str) -> None:
 
 def _plainly(text: str) -> str:
     """The same rules as a plain pattern, word boundary first, nothing arranged for speed."""
-    spelled = "|".join(
-        sorted((form for verb in (*AUXILIARIES, "can") for form in _forms(verb)), key=len, reverse=True)
-    )
+    spelled = "|".join(sorted((form for verb in (*AUXILIARIES, "can") for form in _forms(verb)), key=len, reverse=True))
     no, nt = "(?:not|Not|NOT)", r"\s?[nN]['’][tT]"
     pattern = rf"\b(?:(ca|Ca|CA|wo|Wo|WO){nt}|(can|Can|CAN){no}|({spelled})(\s+{no}|{nt})?)\b"
 
@@ -163,10 +145,7 @@ def test_what_no_rule_turns_stays(lang: str, text: str) -> None:
 def test_a_negation_elsewhere_in_the_clause_goes() -> None:
     """German puts it behind objects; any verb, and spoken French without *ne*."""
     assert negate_in_language("Er will heute nicht kommen.", "de") == "Er will heute kommen."
-    assert (
-        negate_in_language("Il ne mange pas de pain. C'est pas grave.", "fr")
-        == "Il mange de pain. C'est grave."
-    )
+    assert negate_in_language("Il ne mange pas de pain. C'est pas grave.", "fr") == "Il mange de pain. C'est grave."
     assert negate_in_language("No come pan.", "es") == "Come pan."
 
 
@@ -269,9 +248,7 @@ def test_facts_are_changed_everywhere_alike():
     assert new["In"] == "In"
 
 
-@pytest.mark.parametrize(
-    "text", ["We may march on.", "He took B12 and a 3rd one.", "Nothing here. Then this.", ""]
-)
+@pytest.mark.parametrize("text", ["We may march on.", "He took B12 and a 3rd one.", "Nothing here. Then this.", ""])
 def test_what_is_no_fact_stays(text):
     """Modal may, parts of words, words that begin a sentence."""
     assert edited("facts", text) == text

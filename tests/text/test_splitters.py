@@ -135,9 +135,7 @@ def test_title_and_headings_stand_before_a_chunk() -> None:
     """Also of another's chunks, which have lost them; not where the chunk begins with the title itself."""
     text = "The shop # Hours\nIt opens at nine.\n## Holidays\nIt is closed.\n# Refunds\nIn five days."
     bodies = ["The shop # Hours\nIt opens at nine.", "It is closed.", "In five days."]
-    pieces = add_headings_to_pieces(
-        list(locate_split_pieces(text, bodies)), text, "The shop", len("The shop ")
-    )
+    pieces = add_headings_to_pieces(list(locate_split_pieces(text, bodies)), text, "The shop", len("The shop "))
     assert [piece.head for piece in pieces] == ["", "The shop > Holidays", "The shop > Refunds"]
     with pytest.raises(ModelError, match="no position"):
         list(locate_split_pieces(text, ["It opens at ten."]))
@@ -152,10 +150,7 @@ def test_context_is_the_first_sentence() -> None:
 def test_the_version_is_part_of_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of another version are not taken for these, and a library that is missing is told with its mend."""
     monkeypatch.setattr("embassay.text.splitters.version", lambda name: "9.9")
-    assert (
-        add_library_version_to_splitting_spec("chonkie:sentence?size=20")
-        == "chonkie:sentence?size=20&version=9.9"
-    )
+    assert add_library_version_to_splitting_spec("chonkie:sentence?size=20") == "chonkie:sentence?size=20&version=9.9"
     assert add_library_version_to_splitting_spec("430+70") == "430+70"
     with pytest.raises(ModelError, match=r"1\.0"):
         DocumentSplitSettings("chonkie", "sentence", 20, version="1.0").open(WORDS)

@@ -153,12 +153,7 @@ def test_cl100k_offline(folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / folder) if folder else "")
     with pytest.raises(ModelError, match="ConnectionError") as caught:
         Cl100kTokenizer().encode("a")
-    for part in (
-        "cl100k_base",
-        "TIKTOKEN_CACHE_DIR",
-        "--tokenizer words",
-        "9b5ad71b2ce5302211f9c61530b329a4922fc6a4",
-    ):
+    for part in ("cl100k_base", "TIKTOKEN_CACHE_DIR", "--tokenizer words", "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"):
         assert part in str(caught.value)
     assert caught.value.__suppress_context__
 
@@ -183,12 +178,7 @@ def test_cl100k_fails_without_a_network(tmp_path: Path) -> None:
     )
     environment = {"TIKTOKEN_CACHE_DIR": str(tmp_path), "HTTPS_PROXY": "http://127.0.0.1:9"}
     done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert "--tokenizer words" in done.stdout
     assert done.stderr == ""

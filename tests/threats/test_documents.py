@@ -18,11 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import FolderPassageSource
-from embassay.data.documents.conversion import (
-    clear_kept_conversions,
-    convert_document,
-    summarize_kept_conversions,
-)
+from embassay.data.documents.conversion import clear_kept_conversions, convert_document, summarize_kept_conversions
 from embassay.data.documents.markup import UnreadableDocumentError
 from embassay.limits import read_bounded_file
 from written_documents import write_docx, write_pdf
@@ -52,9 +48,7 @@ def folder(tmp_path: Path) -> Path:
 def read(folder: Path) -> tuple[list[str], dict[str, int]]:
     """Ids of the documents that were read, and how many others by reason."""
     source = FolderPassageSource(folder)
-    return sorted(source.folder_contents.ids), {
-        one.reason: one.count for one in source.folder_contents.skipped
-    }
+    return sorted(source.folder_contents.ids), {one.reason: one.count for one in source.folder_contents.skipped}
 
 
 def _bomb(levels: int = 1, size: int = 300_000_000) -> bytes:
@@ -185,9 +179,7 @@ def test_a_text_without_a_blank_is_cut(folder: Path, monkeypatch: pytest.MonkeyP
         # The most of this process: what `getrusage` tells outlives the start and may be that of the tests' own.
         "print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1])"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True
-    )
+    ended = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=True)
     said, memory = ended.stdout.splitlines()
     passages, longest, note = said.split("|")
     assert (int(passages), int(longest)) == (3_751, 8_000)

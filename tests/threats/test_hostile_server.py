@@ -22,18 +22,12 @@ from embassay.limits import ANSWER
 from embassay.systems import SYSTEMS
 
 KEY = "sk-a-secret-of-the-user-0123456789"
-SPECS = (
-    "openai:m?base_url={}&dimensions=2",
-    "cohere:m?base_url={}&dimensions=2",
-    "voyage:m?base_url={}&dimensions=2",
-)
+SPECS = ("openai:m?base_url={}&dimensions=2", "cohere:m?base_url={}&dimensions=2", "voyage:m?base_url={}&dimensions=2")
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def server(
-    answer: Answer, tls: Path | None = None
-) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
+def server(answer: Answer, tls: Path | None = None) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
     """A real server on this machine and what it was sent: headers and bodies."""
     heard: list[tuple[dict[str, str], bytes]] = []
 

@@ -107,9 +107,7 @@ def test_a_passage_cannot_end_its_own_block() -> None:
     assert marks
     ending = forged.rstrip().splitlines()[-1]
     assert forged.count(ending) == 1
-    both = build_ordering_messages(Question("q", plain), [Passage("a", plain), Passage("b", forged)])[
-        -1
-    ].content
+    both = build_ordering_messages(Question("q", plain), [Passage("a", plain), Passage("b", forged)])[-1].content
     last = both.rstrip().splitlines()[-1]
     assert last not in plain + forged
 

@@ -20,9 +20,7 @@ ROWS = [line for line in PAGE.splitlines() if line.startswith("| ") and not re.f
 @cache
 def _tests(path: str) -> frozenset[str]:
     tree = ast.parse((ROOT / path).read_text("utf-8"))
-    return frozenset(
-        node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 @pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])

@@ -27,9 +27,7 @@ def test_tracebacks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, debug: bool
     err = io.StringIO()
     folder = tmp_path / KEY
     if place == "bug":
-        monkeypatch.setattr(
-            "embassay.report.write_report", lambda *_, **__: {}[f"https://me:{KEY}@host/{KEY}"]
-        )
+        monkeypatch.setattr("embassay.report.write_report", lambda *_, **__: {}[f"https://me:{KEY}@host/{KEY}"])
     monkeypatch.setattr(sys, "argv", ["embassay", *(["--debug"] if debug else []), "report", str(folder)])
     monkeypatch.setattr(sys, "stderr", err)
     with pytest.raises(SystemExit) as ended:

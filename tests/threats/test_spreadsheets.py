@@ -15,11 +15,7 @@ from embassay.data.rows import escape_spreadsheet_formula, unescape_spreadsheet_
 from embassay.interchange import export
 from embassay.protocols.kernel.tables import format_csv_rows
 from embassay.protocols.pteb.validation.raters import read_rating_file_rows
-from embassay.protocols.rag.golden.final_lists import (
-    FinalListPassage,
-    QuestionFinalList,
-    write_human_check_file,
-)
+from embassay.protocols.rag.golden.final_lists import FinalListPassage, QuestionFinalList, write_human_check_file
 from embassay.protocols.wordings.pairs import write_rating_table
 from hume_small import small_study
 from written_runs import write_run
@@ -29,11 +25,7 @@ FORMULAS = [FORMULA, "+1+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1+1", "\r=1"
 
 
 def _cells(text: str, delimiter: str = ",") -> list[str]:
-    return [
-        cell
-        for row in csv.reader(io.StringIO(text.removeprefix("\ufeff")), delimiter=delimiter)
-        for cell in row
-    ]
+    return [cell for row in csv.reader(io.StringIO(text.removeprefix("\ufeff")), delimiter=delimiter) for cell in row]
 
 
 def _computes(cell: str) -> bool:
@@ -94,13 +86,9 @@ def test_sheets_that_are_sent_to_people(tmp_path: Path) -> None:
     ]
     write_rating_table(sheet, rows, columns=("pair_id", "rater_id", "text", "text2", "rating"))
     assert not [cell for cell in _cells(sheet.read_text("utf-8")) if _computes(cell)]
-    assert [one.texts for one in read_rating_file_rows(sheet)] == [
-        (text, f"'{text}") for text in FORMULAS[:4]
-    ]
+    assert [one.texts for one in read_rating_file_rows(sheet)] == [(text, f"'{text}") for text in FORMULAS[:4]]
     check = tmp_path / "check.csv"
-    write_human_check_file(
-        check, [QuestionFinalList(FORMULA, FORMULA, (FinalListPassage(FORMULA, 1, 5, FORMULA),))]
-    )
+    write_human_check_file(check, [QuestionFinalList(FORMULA, FORMULA, (FinalListPassage(FORMULA, 1, 5, FORMULA),))])
     assert not [cell for cell in _cells(check.read_text("utf-8")) if _computes(cell)]
 
 
@@ -112,8 +100,7 @@ def test_comments_of_annotators(tmp_path: Path) -> None:
 
     study = small_study(tmp_path / "study", 2)
     rows = [
-        AnnotationRow(item_id="mood-00", annotator_id="ann", value=1, comment=one, flag=one)
-        for one in FORMULAS[:5]
+        AnnotationRow(item_id="mood-00", annotator_id="ann", value=1, comment=one, flag=one) for one in FORMULAS[:5]
     ]
     text = format_annotations_as_csv(rows)
     assert not [cell for cell in _cells(text) if _computes(cell)]

@@ -37,12 +37,7 @@ def test_names_that_are_paths(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     inside = tmp_path / "a" / "b" / "c" / "d"
     inside.mkdir(parents=True)
     rows = [
-        {
-            "id": f"{CLIMB}{n}",
-            "text": f"{CLIMB} Fox {n} ran. {SCRIPT}",
-            "label": f"/etc/{CLIMB}{n % 2}",
-            "lang": CLIMB,
-        }
+        {"id": f"{CLIMB}{n}", "text": f"{CLIMB} Fox {n} ran. {SCRIPT}", "label": f"/etc/{CLIMB}{n % 2}", "lang": CLIMB}
         for n in range(12)
     ]
     data = inside / "..data..jsonl"
@@ -81,19 +76,13 @@ def _scripts(page: str) -> set[tuple[str, bool]]:
 
 def _plain_run(folder: Path) -> Path:
     return write_run(
-        folder / "plain",
-        {"a": [0.1, 0.9]},
-        systems=[{"name": "a", "kind": "embedding"}],
-        cells=[],
-        status="done",
+        folder / "plain", {"a": [0.1, 0.9]}, systems=[{"name": "a", "kind": "embedding"}], cells=[], status="done"
     )
 
 
 def test_links_in_a_folder_of_runs(tmp_path: Path) -> None:
     """A run elsewhere that a link leads to is neither served nor exported."""
-    write_run(
-        tmp_path / "private", {"secret": [0.5]}, systems=[{"name": "secret", "kind": "embedding"}], cells=[]
-    )
+    write_run(tmp_path / "private", {"secret": [0.5]}, systems=[{"name": "secret", "kind": "embedding"}], cells=[])
     runs = tmp_path / "runs"
     own = {"systems": [{"name": "own", "kind": "embedding"}], "cells": [], "status": "done"}
     write_run(runs / "own", {"own": [0.5, 0.6]}, **own)
@@ -134,14 +123,7 @@ def test_a_golden_set_that_climbs(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     inner = write_run(tmp_path / "golden", {"a": [0.5]}, systems=[], cells=[])
     manifest = json.loads((inner / "manifest.json").read_text())
-    cell = {
-        "task": "t",
-        "dataset": "d",
-        "system": "s",
-        "status": "done",
-        "query_id": "1",
-        "folder": "../elsewhere",
-    }
+    cell = {"task": "t", "dataset": "d", "system": "s", "status": "done", "query_id": "1", "folder": "../elsewhere"}
     manifest.update(protocol="rag", kind="golden", arguments={"options": {"top": 5}}, cells=[cell])
     (inner / "manifest.json").write_text(json.dumps(manifest))
     place = elsewhere / "s6_ranked"
@@ -157,9 +139,7 @@ def test_a_golden_set_that_climbs(tmp_path: Path) -> None:
 def test_a_file_with_a_hostile_name(tmp_path: Path) -> None:
     """As a dataset: its name ends up in file names, pages and tables, and is harmless in each."""
     data = tmp_path / f"{SCRIPT.replace('/', '')}\n$(touch climbed)`.jsonl"
-    data.write_text(
-        "".join(json.dumps({"id": n, "text": f"Fox {n}.", "label": n % 2}) + "\n" for n in range(6))
-    )
+    data.write_text("".join(json.dumps({"id": n, "text": f"Fox {n}.", "label": n % 2}) + "\n" for n in range(6)))
     done = CliRunner().invoke(
         app,
         ["sage", "run", "-s", "jaccard", "-t", "clustering", "-d", str(data), "--tokenizer", "words", "--resamples",
@@ -200,14 +180,7 @@ def test_a_name_that_steers_a_terminal_in_every_file(tmp_path: Path) -> None:
     write_report([run], out=made / "report.html")
     summary = CliRunner().invoke(app, ["report", str(run), "--summary", "--out", str(made / "summary.html")])
     assert summary.exit_code == 0, summary.output
-    gate = [
-        "gate",
-        str(run),
-        "--min",
-        f"sage.robustness[{STEERING}]>=0.5",
-        "--min",
-        "sage.robustness[b]>=0.1",
-    ]
+    gate = ["gate", str(run), "--min", f"sage.robustness[{STEERING}]>=0.5", "--min", "sage.robustness[b]>=0.1"]
     done = CliRunner().invoke(app, [*gate, "--junit", str(made / "g.xml"), "--markdown", str(made / "g.md")])
     assert done.exit_code in (0, 1), done.output
     files = [path for path in made.rglob("*") if path.is_file()]

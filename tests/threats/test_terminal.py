@@ -54,14 +54,7 @@ def run(tmp_path: Path) -> Path:
     """A run whose systems and reasons are hostile."""
     systems = [{"name": EVIL, "kind": "embedding"}, {"name": "b", "kind": "classical"}]
     cells = [
-        {
-            "task": "robustness",
-            "dataset": EVIL,
-            "system": EVIL,
-            "status": "failed",
-            "reason": EVIL,
-            "seconds": 1.0,
-        }
+        {"task": "robustness", "dataset": EVIL, "system": EVIL, "status": "failed", "reason": EVIL, "seconds": 1.0}
     ]
     return write_run(
         tmp_path / "run", {EVIL: [0.1, 0.9, 0.4], "b": [0.5, 0.4, 0.2]}, systems=systems, cells=cells, command=EVIL,

@@ -17,10 +17,7 @@ from embassay.errors import UsageError
 from embassay.web.agents import AgentPermissions, make_agent_server
 from stub import StubServer
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("mcp") is None, reason="needs the mcp extra"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("mcp") is None, reason="needs the mcp extra")]
 SAGE = {
     "protocol": "sage", "systems": ["bm25", "jaccard"], "datasets": ["notes.jsonl"], "tasks": ["clustering"],
     "limit": 12, "tokenizer": "words"
@@ -163,8 +160,7 @@ def test_nothing_is_paid_without_a_limit(folder: Path, monkeypatch: pytest.Monke
         paid = f"openai:text-embedding-3-small?base_url={stub.url}/v1&dimensions=8&price=1000"
         run = {**SAGE, "systems": [paid]}
         (answer,) = ask(
-            make_agent_server(AgentPermissions(folder, allow_runs=True)),
-            ("run_protocol", {"run": run, "out": "a"}),
+            make_agent_server(AgentPermissions(folder, allow_runs=True)), ("run_protocol", {"run": run, "out": "a"})
         )
         assert not answer[0]
         assert stub.requests.total() == 0

@@ -17,13 +17,7 @@ from embassay.cli.options import (
 from embassay.cli.terminal import format_command_line, print_rendered_text, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationRequest
-from embassay.protocols.kernel.request import (
-    DATA,
-    DETAILS,
-    declare_label_price_option,
-    option,
-    redeclare_option,
-)
+from embassay.protocols.kernel.request import DATA, DETAILS, declare_label_price_option, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
@@ -49,9 +43,7 @@ class SearchRunCalibrationOptions:
         help="A retriever to query now instead of --run: SPEC or NAME=SPEC, as in rag score.",
     )
     queries: str = option("", "With --retriever: a file of judged questions.", value="FILE", group=DATA)
-    qrels: str | None = option(
-        None, "With --run: relevance grades of the passages.", value="FILE", group=DATA
-    )
+    qrels: str | None = option(None, "With --run: relevance grades of the passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: number of passages per answer.", name="-k", least=1)
     no_answer: str | None = option(
         None, "With --run: questions that the documents don't answer (rag questions --no-answer), to find the score "
@@ -61,12 +53,8 @@ class SearchRunCalibrationOptions:
         None, "With --no-answer: a reranker's scores for the same questions, as a second signal.",
         value="FILE", group=DATA
     )  # fmt: skip
-    silent: float = option(
-        0.9, "With --no-answer: share of each kind of these questions that must get no answer."
-    )
-    answered: float = option(
-        0.5, "With --no-answer: share of questions with evidence that must still get an answer."
-    )
+    silent: float = option(0.9, "With --no-answer: share of each kind of these questions that must get no answer.")
+    answered: float = option(0.5, "With --no-answer: share of questions with evidence that must still get an answer.")
     positive: str | None = option(
         None, "Label of the pairs that mean the same. Default: 1, yes or true.",
         value="VALUE"
@@ -96,10 +84,7 @@ Words = Annotated[
 @add_memory_option
 @add_options_from_record_parameters(tasks=(), defaults={"systems": ()})
 def calibrate(
-    request: CalibrationRequest,
-    running: WorkerOptions,
-    retrieved: SearchRunCalibrationOptions,
-    words: Words = None,
+    request: CalibrationRequest, running: WorkerOptions, retrieved: SearchRunCalibrationOptions, words: Words = None
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
@@ -117,9 +102,7 @@ def calibrate(
     lists = (*retrieved.runs, *retrieved.retrievers)
     check_systems_or_runs_given(request.systems, lists, retrieved.qrels)
     if retrieved.no_answer and not lists:
-        raise UsageError(
-            "--no-answer needs --run.", mend="Add --run FILE, with results for these questions too."
-        )
+        raise UsageError("--no-answer needs --run.", mend="Add --run FILE, with results for these questions too.")
     _check_threshold_conversion_options(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
@@ -139,9 +122,7 @@ def calibrate(
         _show_translated_thresholds(out, *asked, retrieved.targets, running.wide)
 
 
-def _exit_if_calibration_unusable(
-    words: Sequence[str], request: CalibrationRequest, running: WorkerOptions
-) -> None:
+def _exit_if_calibration_unusable(words: Sequence[str], request: CalibrationRequest, running: WorkerOptions) -> None:
     """Say whether a calibration can be used on the request's pairs; exit with code 1 if it cannot."""
     from embassay.protocols.calibration.check import check_calibration_on_new_pairs
     from embassay.report.calibration.thresholds import calibration_check_view
@@ -179,9 +160,7 @@ def check_systems_or_runs_given(systems: Sequence[str], run: Sequence[str] | Non
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
 
 
-def _check_threshold_conversion_options(
-    systems: Sequence[str], origin: str | None, targets: Sequence[str]
-) -> None:
+def _check_threshold_conversion_options(systems: Sequence[str], origin: str | None, targets: Sequence[str]) -> None:
     """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
     was asked for by."""
     if targets and origin is None:
@@ -242,9 +221,7 @@ def _calibrate_runs_into_folder(
     finally:
         if heard is not None:
             heard.announce_run_end()
-    _make_run_printer_with_label_cost(retrieved.price)(
-        out, StdoutFormatOptions(running.json, running.wide), True
-    )
+    _make_run_printer_with_label_cost(retrieved.price)(out, StdoutFormatOptions(running.json, running.wide), True)
     check_any_calibrated(out)
     return out
 
@@ -258,9 +235,7 @@ def _check_cells_calibrated(run: RunOnDisk, out: Path) -> None:
     check_any_calibrated(out)
 
 
-def _make_run_printer_with_label_cost(
-    price: float | None,
-) -> Callable[[Path, StdoutFormatOptions, bool], None]:
+def _make_run_printer_with_label_cost(price: float | None) -> Callable[[Path, StdoutFormatOptions, bool], None]:
     """What shows a run, with what more labels would cost."""
     from embassay.cli.session import write_report_and_show_run
     from embassay.report.terminal import make_run_terminal_blocks
@@ -280,14 +255,10 @@ def _parse_system_threshold(text: str) -> tuple[str, float]:
             return name, float(value)
     except ValueError:
         pass
-    raise UsageError(
-        f"--from must be SYSTEM=SCORE, but it is {text!r}.", mend="For example: --from minilm=0.62."
-    )
+    raise UsageError(f"--from must be SYSTEM=SCORE, but it is {text!r}.", mend="For example: --from minilm=0.62.")
 
 
-def _show_translated_thresholds(
-    out: Path, origin: str, score: float, targets: Sequence[str], wide: bool
-) -> None:
+def _show_translated_thresholds(out: Path, origin: str, score: float, targets: Sequence[str], wide: bool) -> None:
     from embassay.protocols.calibration.probability import translate_thresholds
     from embassay.report.calibration.thresholds import threshold_translation_view
 

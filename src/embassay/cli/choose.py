@@ -28,21 +28,13 @@ class SystemChoicePrintOptions(RankMatrixPrintOptions):
     """Options for what is printed beside a choice, or in its place."""
 
     show_passages: int = option(
-        0,
-        "Print this many passages with their ids and questions, and exit.",
-        least=0,
-        value="N",
-        group=OUTPUT,
+        0, "Print this many passages with their ids and questions, and exit.", least=0, value="N", group=OUTPUT
     )
 
 
 @add_memory_option
-@add_options_from_record_parameters(
-    tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()}
-)
-def choose(
-    corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: SystemChoicePrintOptions
-) -> None:
+@add_options_from_record_parameters(tasks=(), datasets=(), grades=None, defaults={"tokenizer": "words", "systems": ()})
+def choose(corpus: Corpus, request: ChoiceRequest, running: WorkerOptions, shown: SystemChoicePrintOptions) -> None:
     """Choose a system for your documents, without labels.
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm

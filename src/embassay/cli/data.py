@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from embassay.cli.options import (
-    PrintOptions,
-    TitledCommandApp,
-    add_options_from_record_parameters,
-    stopping_at_memory,
-)
+from embassay.cli.options import PrintOptions, TitledCommandApp, add_options_from_record_parameters, stopping_at_memory
 from embassay.cli.terminal import (
     measure_screen_width_and_charset,
     print_as_json,
@@ -74,9 +69,7 @@ class DataCheckOptions:
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
     grades: str | None = redeclare_option(RunRequest, "grades")
-    against: str | None = option(
-        None, "Other data, such as training data, to check for the same texts.", group=DATA
-    )
+    against: str | None = option(None, "Other data, such as training data, to check for the same texts.", group=DATA)
     near: float = option(0.8, "Minimum Jaccard index for two texts to count as near-duplicates.")
     by_words: bool = option(False, "Compare sequences of 3 words instead of 5 characters.", name="--by-words")
     no_near: bool = option(False, "Find exact duplicates only.", name="--no-near")
@@ -119,8 +112,7 @@ def list_datasets(chosen: CatalogueFilter, shown: PrintOptions) -> None:
 @app.command("show")
 @add_options_from_record_parameters(wide=False)
 def show(
-    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
-    shown: PrintOptions,
+    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")], shown: PrintOptions
 ) -> None:
     """Show a dataset (facts, source and first rows) or a suite.
 
@@ -147,22 +139,14 @@ def _show_dataset_suite(suite: DatasetSuite, *, json: bool) -> None:
         print_as_json({**facts, "sets": len(suite.sets), "members": members})
         return
     source = f" ({suite.source})" if suite.source else ""
-    _print_folded_lines(
-        [f"{suite.name}: {suite.title}{source}. {format_noun_count(len(suite.sets), 'set')}.", ""]
-    )
+    _print_folded_lines([f"{suite.name}: {suite.title}{source}. {format_noun_count(len(suite.sets), 'set')}.", ""])
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
     rows = [[_format_language_names_or_count(member[column]) for column in columns] for member in members]
     print_table_to_fit_screen(list(columns), rows, wide=True)
 
 
 def _format_language_names_or_count(value: str | list[str]) -> str:
-    return (
-        value
-        if isinstance(value, str)
-        else " ".join(value)
-        if len(value) < _LANGS
-        else f"{len(value)} languages"
-    )
+    return value if isinstance(value, str) else " ".join(value) if len(value) < _LANGS else f"{len(value)} languages"
 
 
 @app.command("fetch")
@@ -170,9 +154,7 @@ def _format_language_names_or_count(value: str | list[str]) -> str:
 def fetch(
     chosen: CatalogueFilter,
     shown: PrintOptions,
-    name: Annotated[
-        list[str] | None, typer.Argument(help="Names of datasets or suites.", metavar="NAME…")
-    ] = None,
+    name: Annotated[list[str] | None, typer.Argument(help="Names of datasets or suites.", metavar="NAME…")] = None,
 ) -> None:
     """Download datasets from the hub.
 
@@ -188,8 +170,7 @@ def fetch(
 @add_options_from_record_parameters()
 def check(
     paths: Annotated[
-        list[str],
-        typer.Argument(metavar="PATH…", help="Your data, or catalogue names. Each is checked separately."),
+        list[str], typer.Argument(metavar="PATH…", help="Your data, or catalogue names. Each is checked separately.")
     ],
     asked: DataCheckOptions,
     shown: PrintOptions,
@@ -210,9 +191,7 @@ def _report_whether_data_are_usable(path: str, asked: DataCheckOptions, shown: P
     from embassay.cli.progress import StderrProgressNotice
     from embassay.data.check import DataCheckRequest, NearDuplicateRule
 
-    nearness = (
-        None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
-    )
+    nearness = None if asked.no_near else NearDuplicateRule(asked.near, "words" if asked.by_words else "characters")
     with StderrProgressNotice() as waiting:
         check = DataCheckRequest(
             path,
@@ -268,22 +247,16 @@ def print_data_check_report(report: DataCheckReport, *, wide: bool) -> None:
     if report.documents is None:  # else it is said above
         _print_titled_notes(
             "Left out",
-            _merge_equal_lines_of_shapes(
-                (shape.shape, _list_skipped_row_reasons(shape)) for shape in report.shapes
-            ),
+            _merge_equal_lines_of_shapes((shape.shape, _list_skipped_row_reasons(shape)) for shape in report.shapes),
         )
     _print_titled_notes(
-        "Kept, but odd",
-        _merge_equal_lines_of_shapes((shape.shape, shape.warnings) for shape in report.shapes),
+        "Kept, but odd", _merge_equal_lines_of_shapes((shape.shape, shape.warnings) for shape in report.shapes)
     )
-    figures = _merge_equal_lines_of_shapes(
-        (shape.shape, _list_shape_statistic_lines(shape)) for shape in report.shapes
-    )
+    figures = _merge_equal_lines_of_shapes((shape.shape, _list_shape_statistic_lines(shape)) for shape in report.shapes)
     _print_titled_notes("Numbers", figures)
     _show_text_lengths(report.lengths, wide)
     _print_titled_notes(
-        "Repeated texts",
-        (line for repeat in report.repeats for line in _list_repeated_row_lines(repeat, report)),
+        "Repeated texts", (line for repeat in report.repeats for line in _list_repeated_row_lines(repeat, report))
     )
     _print_titled_notes(
         "Overlapping texts",
@@ -323,16 +296,11 @@ def _show_document_summary(files: DocumentFolderCounts, wide: bool) -> None:
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
     _print_table(["Documents", "Files", ""], rows, wide)
-    size, overlap = (
-        f"{files.chunk:,} words",
-        f", with {files.overlap} words of overlap" if files.overlap else "",
-    )
+    size, overlap = (f"{files.chunk:,} words", f", with {files.overlap} words of overlap" if files.overlap else "")
     cut = f"in passages of at most {size}{overlap}. For shorter passages, use DIR?chunk=100."
     lines = [f"{files.characters:,} characters, {cut}"]
     if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
-        lines.append(
-            f"Read as {_format_named_counts(unusual)}; all other files as UTF-8 or by their byte order mark."
-        )
+        lines.append(f"Read as {_format_named_counts(unusual)}; all other files as UTF-8 or by their byte order mark.")
     lines.append(f"Languages stated: {_format_named_counts(files.stated, 'none')}.")
     if files.told is None:
         lines.append("To detect the languages of the texts: pip install 'embassay[llm]'.")
@@ -383,9 +351,7 @@ def _list_shape_statistic_lines(shape: DatasetShapeCheck) -> Iterator[str]:
 
     for name, figure in shape.figures.items():
         described = (
-            _format_number_spread(figure)
-            if isinstance(figure, NumberSpread)
-            else _describe_label_balance(figure)
+            _format_number_spread(figure) if isinstance(figure, NumberSpread) else _describe_label_balance(figure)
         )
         yield f"{name}: {described}"
 
@@ -395,9 +361,7 @@ def _format_number_spread(spread: NumberSpread) -> str:
 
 
 def _describe_label_balance(balance: ValueCounts) -> str:
-    shares = [
-        f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()
-    ]
+    shares = [f"{label}: {count:,} ({format_percent(count / balance.n)})" for label, count in balance.counts.items()]
     if len(shares) <= _LABELS:
         return ", ".join(shares)
     return f"{len(shares):,} different; most frequent: {', '.join(shares[:2])}; least frequent: {shares[-1]}"
@@ -410,9 +374,7 @@ def _show_text_lengths(lengths: Sequence[TextLengthSummary], wide: bool) -> None
     for length in lengths:
         numbers = [(part.median, part.p95, part.most) for part in (length.characters, length.tokens)]
         quantiles = [f"{value:,.0f}" for three in numbers for value in three]
-        rows.append(
-            [*([length.table] if named else []), length.column, f"{length.characters.n:,}", *quantiles]
-        )
+        rows.append([*([length.table] if named else []), length.column, f"{length.characters.n:,}", *quantiles])
     if rows:
         unit = "Words" if lengths[0].counted_in == "words" else f"{lengths[0].counted_in} tokens"
         texts = ("Table", "Texts") if named else ("Texts",)
@@ -450,18 +412,15 @@ def _format_near_duplicate_count(near: int | None, report: DataCheckReport) -> s
 
 def _list_alike_row_examples(examples: Sequence[SimilarRowPair]) -> Iterator[str]:
     exact = [example for example in examples if example.exact][:_EXAMPLES]
-    near = sorted(
-        (example for example in examples if not example.exact), key=lambda example: -example.jaccard
-    )[:_EXAMPLES]
+    near = sorted((example for example in examples if not example.exact), key=lambda example: -example.jaccard)[
+        :_EXAMPLES
+    ]
     for alike in exact:
         yield _cut_text(
-            f"  {alike.second} equals {alike.first}: {alike.first_text}",
-            measure_screen_width_and_charset().width,
+            f"  {alike.second} equals {alike.first}: {alike.first_text}", measure_screen_width_and_charset().width
         )
     for alike in near:
-        line = (
-            f"  {alike.second} is nearly the same as {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
-        )
+        line = f"  {alike.second} is nearly the same as {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
         yield _cut_text(line, measure_screen_width_and_charset().width)
 
 
@@ -480,9 +439,7 @@ def _print_suggested_command(command: str) -> None:
         print_text(Text("  " + (command.replace(" --map ", " \\\n    --map ", 1) if long else command)))
 
 
-def _print_table(
-    titles: Sequence[str], rows: Iterable[Sequence[str]], wide: bool, *, numbers: bool = False
-) -> None:
+def _print_table(titles: Sequence[str], rows: Iterable[Sequence[str]], wide: bool, *, numbers: bool = False) -> None:
     print_text("")
     print_table_to_fit_screen(titles, list(rows), wide=wide, numbers=numbers)
 
@@ -531,25 +488,19 @@ def fetch_datasets(names: Sequence[str], protocol: str, task: str, *, json: bool
     _show_fetched_tables(fetched, json=json)
     if failed:
         raise DataError(
-            f"Datasets that could not be fetched: {len(failed)}. First error: {failed[0].message}",
-            mend=failed[0].mend,
+            f"Datasets that could not be fetched: {len(failed)}. First error: {failed[0].message}", mend=failed[0].mend
         )
 
 
 def _fetch_dataset_or_collect_error(
-    record: CatalogueDatasetRecord,
-    fetched: list[FetchedTable],
-    failed: list[DataError],
-    waiting: StderrProgressNotice,
+    record: CatalogueDatasetRecord, fetched: list[FetchedTable], failed: list[DataError], waiting: StderrProgressNotice
 ) -> None:
     from embassay.data.catalogue.hub import fetch_tables_into_mirror
 
     if record.hub and not record.is_pinned_to_commit:
         _say_on_stderr(f"{record.name}: no revision is pinned, so your copy may differ from other people's")
     try:
-        fetched += fetch_tables_into_mirror(
-            record, lambda doing, done, total: waiting(doing, done, total or 0)
-        )
+        fetched += fetch_tables_into_mirror(record, lambda doing, done, total: waiting(doing, done, total or 0))
     except DataError as error:
         _say_on_stderr(f"{record.name}: {error.message}")
         failed.append(error)

@@ -61,9 +61,7 @@ HEADED = ("sage", "pteb", "hteb", "rag", "hume")
 class DemoOptions:
     """Options of the demo: where the runs are kept, and how they are carried out and shown."""
 
-    out: Path = option(
-        Path("runs/demo"), "Folder for the runs. Repeat the command to resume them.", group=OUTPUT
-    )
+    out: Path = option(Path("runs/demo"), "Folder for the runs. Repeat the command to resume them.", group=OUTPUT)
     workers: int = redeclare_option(WorkerOptions, "workers")
     wide: bool = redeclare_option(WorkerOptions, "wide")
 
@@ -97,12 +95,8 @@ def demo(asked: DemoOptions) -> None:
 def _start_in_second_process(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
-    with ProcessPoolExecutor(
-        1, multiprocessing.get_context("spawn"), initializer=tie_worker_to_parent
-    ) as pool:
-        future = pool.submit(
-            _run_and_capture_output_and_error, work, getattr(sys.stdout, "encoding", None) or "utf-8"
-        )
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=tie_worker_to_parent) as pool:
+        future = pool.submit(_run_and_capture_output_and_error, work, getattr(sys.stdout, "encoding", None) or "utf-8")
 
         def wait_and_replay_process_output() -> None:
             spoken, error = future.result()
@@ -171,10 +165,7 @@ def show_run_headlines(runs: Sequence[Path]) -> None:
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
     print_view_blocks(
-        [
-            *make_headline_table_blocks([*iterate_headlines_of_runs(scored)], device.width),
-            *gravest_notes_view(read),
-        ],
+        [*make_headline_table_blocks([*iterate_headlines_of_runs(scored)], device.width), *gravest_notes_view(read)],
         wide=True,
     )
 
@@ -197,9 +188,7 @@ def _run_pteb_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOpt
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import PtebProtocol
 
-    _announce_next_step(
-        f"PTEB: how far do the scores of seven tasks drop when every text is paraphrased {RUNS} times?"
-    )
+    _announce_next_step(f"PTEB: how far do the scores of seven tasks drop when every text is paraphrased {RUNS} times?")
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
@@ -215,9 +204,7 @@ def _run_hteb_demo(systems: tuple[str, ...], out: Path, display: StdoutFormatOpt
 
     _announce_next_step(f"HTEB: which lowers scores most: style, length or language? ({PAIRS} pairs)")
     options = hteb.HtebOptions(languages="reference")
-    request = hteb.HtebRequest(
-        systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options
-    )
+    request = hteb.HtebRequest(systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options)
     run_and_show_results(
         partial(HtebProtocol().carry_out, request), out, display=display, report=False, workers=workers
     )
@@ -269,9 +256,7 @@ def _write_retrieval_runs(request: GoldenRequest, systems: list[str], folder: Pa
     chosen = make_passages_from_documents(read.documents, request.options, tokenizer)
     passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
-    runs = {
-        name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems
-    }
+    runs = {name: retrieve_passages(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
     runs["+".join(FUSED)] = fuse_runs([runs[name] for name in FUSED], DEPTH)
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
@@ -289,9 +274,7 @@ def _run_bundled_sweep(systems: tuple[str, ...], out: Path, display: StdoutForma
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
     _announce_next_step("RAG: a sweep of retrieval stacks over the sample's questions")
-    run_sweep_request(
-        replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False
-    )
+    run_sweep_request(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
 
 
 def _run_name_and_noise_probes(systems: tuple[str, ...], out: Path, display: StdoutFormatOptions) -> None:

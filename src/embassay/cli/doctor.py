@@ -54,8 +54,7 @@ class ListableKind(StrEnum):
 
 @add_options_from_record_parameters()
 def show(
-    what: Annotated[ListableKind, typer.Argument(help=f"One of {', '.join(ListableKind)}.")],
-    printed: PrintOptions,
+    what: Annotated[ListableKind, typer.Argument(help=f"One of {', '.join(ListableKind)}.")], printed: PrintOptions
 ) -> None:
     """List available names: systems, datasets, measures and so on.
 
@@ -96,9 +95,7 @@ def _list_dataset_suite_rows() -> Iterator[dict[str, Any]]:
 
     at_hand = ("mirror", "part of mirror", "cache")
     for suite in read_all_suites().values():
-        present = [
-            describe_dataset_source(member.record) in at_hand for member in suite.members if member.record
-        ]
+        present = [describe_dataset_source(member.record) in at_hand for member in suite.members if member.record]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
             "here": sum(present), "source": suite.source, "summary": suite.title
@@ -168,9 +165,7 @@ def doctor(running: WorkerOptions) -> None:
         raise typer.Exit(3)
 
 
-def _print_machine_report(
-    machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
-) -> None:
+def _print_machine_report(machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]) -> None:
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
     typer.echo(
@@ -182,19 +177,14 @@ def _print_machine_report(
     print_table_to_fit_screen(
         ["Extra", "State", "Purpose"],
         [
-            [
-                extra.name,
-                "ok" if extra.is_installed else "-",
-                f"{extra.purpose}{_describe_missing_extra(extra)}",
-            ]
+            [extra.name, "ok" if extra.is_installed else "-", f"{extra.purpose}{_describe_missing_extra(extra)}"]
             for extra in known
         ],
         wide=False,
     )
     typer.echo("")
     rows = [
-        [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"]
-        for check in checks
+        [check.name, _SIGNS[check.state], f"{check.told}{f'. {check.mend}' if check.mend else ''}"] for check in checks
     ]
     print_table_to_fit_screen(["Check", "State", "Result"], rows, wide=False)
 
@@ -241,10 +231,7 @@ def _describe_cluster_node_packages(nodes: Sequence[ClusterNodeFacts]) -> list[s
     lines = []
     for (accelerators, extras, lacks), alike in groups.items():
         free = _format_gib(
-            min(
-                (node_facts.disk_free for node_facts in alike if node_facts.disk_free is not None),
-                default=None,
-            )
+            min((node_facts.disk_free for node_facts in alike if node_facts.disk_free is not None), default=None)
         )
         lines += [
             ", ".join(sorted({node_facts.seen.node.host for node_facts in alike})),
@@ -253,9 +240,7 @@ def _describe_cluster_node_packages(nodes: Sequence[ClusterNodeFacts]) -> list[s
             f"  Cache disk: {free} free",
         ]
         if lacks:
-            lines.append(
-                f"  Installed on this machine but missing there: pip install 'embassay[{','.join(lacks)}]'"
-            )
+            lines.append(f"  Installed on this machine but missing there: pip install 'embassay[{','.join(lacks)}]'")
     return lines
 
 
@@ -291,9 +276,7 @@ def _format_gib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / 2**30:.1f} GiB"
 
 
-def _print_machine_json(
-    machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]
-) -> None:
+def _print_machine_json(machine: MachineFacts, known: Sequence[PackageExtra], checks: Sequence[DoctorCheck]) -> None:
 
     facts = {
         "machine": {**asdict(machine), "cache": str(machine.cache)},
@@ -348,9 +331,7 @@ def info(shown: PrintOptions) -> None:
     for corpus in corpora.corpora:
         held = "damaged" if corpus.documents is None else f"{corpus.documents:,} documents of {corpus.source}"
         typer.echo(f"  {corpus.bytes / 1e6:>9,.1f} MB {held}")
-    typer.echo(
-        f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB"
-    )
+    typer.echo(f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB")
 
 
 def _copy_record_with_path_as_text(about: dict[str, Any]) -> dict[str, Any]:

@@ -31,13 +31,7 @@ from embassay.cli.session import (
 )
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen
 from embassay.protocols.hteb.options import HtebRequest, set_options_to_reference
-from embassay.protocols.kernel.request import (
-    DATA,
-    OUTPUT,
-    option,
-    redeclare_option,
-    split_comma_separated_names,
-)
+from embassay.protocols.kernel.request import DATA, OUTPUT, option, redeclare_option, split_comma_separated_names
 from embassay.protocols.wordings.sets import ParaphraseSet
 
 app = TitledCommandApp("HTEB: how far scores drop under eight transformations on three axes.")
@@ -81,9 +75,7 @@ def run(request: HtebRequest, running: WorkerOptions, reference: Reference = Fal
     )
 
 
-Generator = Annotated[
-    str, typer.Option("--generator", metavar="ORG/MODEL", help="The model's name on its hub.")
-]
+Generator = Annotated[str, typer.Option("--generator", metavar="ORG/MODEL", help="The model's name on its hub.")]
 Texts = Annotated[Path, typer.Argument(help="A run from `hteb run`, or a folder from `hteb transform`.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder that contains the generators' folders.")]
 
@@ -159,9 +151,7 @@ def _show_transformed_counts(kept: object, json: bool, wide: bool) -> None:
 @app.command("import")
 @stopping_at_memory
 def import_(
-    root: Annotated[
-        Path, typer.Argument(metavar="DIR", help="The folder that contains the generators' folders.")
-    ],
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that contains the generators' folders.")],
     out: Annotated[Path, typer.Option("--out", help="New or empty folder for the set.")],
     generator: Generator = "",
     dataset: Annotated[
@@ -174,9 +164,7 @@ def import_(
     """
     from embassay.protocols.hteb.exchange import import_reference_transformation_files
 
-    imported = import_reference_transformation_files(
-        root, out, generator=generator, datasets=tuple(dataset or ())
-    )
+    imported = import_reference_transformation_files(root, out, generator=generator, datasets=tuple(dataset or ()))
     for (name, of, seed), (texts, failed) in imported.texts.items():
         typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
@@ -194,9 +182,7 @@ def export(
     generator: Generator = "",
     date: Annotated[
         str,
-        typer.Option(
-            "--date", metavar="TIME", help="Time of generation, such as 2026-09-15T12:01:47Z. Default: none."
-        ),
+        typer.Option("--date", metavar="TIME", help="Time of generation, such as 2026-09-15T12:01:47Z. Default: none."),
     ] = "",
 ) -> None:
     """Write transformed texts in the layout of the authors' code.
@@ -225,14 +211,9 @@ class PairRatingSampleOptions:
     """Options for which pairs people rate, and where they are written."""
 
     transformations: tuple[str, ...] = redeclare_option(HtebRequest, "transformations")
-    datasets: tuple[str, ...] = redeclare_option(
-        HtebRequest, "datasets", default=(), help="Only this dataset."
-    )
+    datasets: tuple[str, ...] = redeclare_option(HtebRequest, "datasets", default=(), help="Only this dataset.")
     langs: tuple[str, ...] = option(
-        (),
-        "Languages of the originals, such as en. Default: all.",
-        read=split_comma_separated_names,
-        group=DATA,
+        (), "Languages of the originals, such as en. Default: all.", read=split_comma_separated_names, group=DATA
     )
     pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
     raters: int = option(3, "Ratings per pair.", least=1)

@@ -140,9 +140,9 @@ def _make_usage_error(error: Any) -> UsageError:
         message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
-    mend = next(mends, "").format(
-        path=path, said=_find_last_word_of_message(message)
-    ) or _format_did_you_mean_question(message, error)
+    mend = next(mends, "").format(path=path, said=_find_last_word_of_message(message)) or _format_did_you_mean_question(
+        message, error
+    )
     mend = mend or (_find_command_example(error) if message.startswith("Missing") else "")
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
@@ -171,9 +171,7 @@ def _format_did_you_mean_question(message: str, error: Any) -> str:
 
 def _format_question_on_option_letter(letter: str, known: Sequence[str]) -> str:
     """The option that a letter stands for elsewhere: how many is --n, or else --limit."""
-    names = (
-        ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
-    )
+    names = ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
     offered = [name for name in names if name in known][: 1 if letter == "n" else 3]
     return f"Did you mean {' or '.join(offered)}? " if offered else ""
 
@@ -224,8 +222,7 @@ def main(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001 - answered by its callback
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Compare embedding models, similarity metrics and retrieval stacks on your own data."""
@@ -324,9 +321,7 @@ def _refuse_start_with_too_little_memory(words: Sequence[str]) -> None:
     allowed = _read_shell_memory_limit()
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
         return
-    message = (
-        f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, but a run needs at least 2 GB."
-    )
+    message = f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, but a run needs at least 2 GB."
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
 

@@ -18,17 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import (
-    DATA,
-    DETAILS,
-    MEASURE,
-    OUTPUT,
-    SERVER,
-    SPEED,
-    STATISTICS,
-    SYSTEMS,
-    option,
-)
+from embassay.protocols.kernel.request import DATA, DETAILS, MEASURE, OUTPUT, SERVER, SPEED, STATISTICS, SYSTEMS, option
 
 if TYPE_CHECKING:
     from embassay.runs.execution import RayWorkers
@@ -99,9 +89,7 @@ def _write_options_of_named_protocol(words: Sequence[str], formatter: Any) -> No
     rows = []
     for own in fields(PROTOCOLS.build(name).options):
         default = "" if own.default in (MISSING, None, "") else f"[default: {own.default}]"
-        rows.append(
-            (f"-o {own.name}=VALUE", "  ".join(filter(None, (own.metadata.get("help", ""), default))))
-        )
+        rows.append((f"-o {own.name}=VALUE", "  ".join(filter(None, (own.metadata.get("help", ""), default)))))
     if rows:
         with formatter.section(f"Options of {name}"):
             formatter.write_dl(rows)
@@ -138,11 +126,7 @@ class CommandGroupWithTitledHelp(TyperGroup):
             room = formatter.width - 6 - max(map(len, names))
             with formatter.section(title):
                 formatter.write_dl(
-                    [
-                        (name, self.commands[name].get_short_help_str(room))
-                        for name in names
-                        if name in self.commands
-                    ]
+                    [(name, self.commands[name].get_short_help_str(room)) for name in names if name in self.commands]
                 )
 
 
@@ -253,11 +237,7 @@ def _map_allowed_words_to_field_values(field: Any, hint: Any) -> Map[str, Any] |
     """Map the words that may be written for a field of few values to those values."""
     if words := field.metadata.get("words"):
         return dict(words)
-    hint = (
-        next((word for word in get_args(hint) if get_origin(word) is Literal), hint)
-        if _is_optional(hint)
-        else hint
-    )
+    hint = next((word for word in get_args(hint) if get_origin(word) is Literal), hint) if _is_optional(hint) else hint
     return {word.replace(" ", "-"): word for word in get_args(hint)} if get_origin(hint) is Literal else None
 
 
@@ -297,10 +277,7 @@ class RankMatrixPrintOptions:
     """Options for what is printed beside the results."""
 
     matrix: bool = option(
-        False,
-        "Print the rank of the right passage, for every question and system.",
-        name="--matrix",
-        group=OUTPUT,
+        False, "Print the rank of the right passage, for every question and system.", name="--matrix", group=OUTPUT
     )
 
 
@@ -313,9 +290,7 @@ class RunOptions(PrintOptions):
         None, "Stop before the run, including earlier sessions, costs more than this.",
         least=0, value="USD", group=SPEED
     )  # fmt: skip
-    dry_run: bool = option(
-        False, "Show the plan with its time and cost, and exit.", name="--dry-run", group=SPEED
-    )
+    dry_run: bool = option(False, "Show the plan with its time and cost, and exit.", name="--dry-run", group=SPEED)
 
     def choose_cell_workers(self) -> Any:
         """Choose the workers that do the cells: this process alone."""
@@ -329,10 +304,7 @@ class WorkerOptions(RunOptions):
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
     engine: Literal["local", "ray"] = option("local", "Run on this machine or a Ray cluster.", group=SPEED)
     address: str | None = option(
-        None,
-        "The Ray cluster to join, or auto. Default: start a new cluster.",
-        value="HOST:PORT",
-        group=SPEED,
+        None, "The Ray cluster to join, or auto. Default: start a new cluster.", value="HOST:PORT", group=SPEED
     )
 
     def choose_cell_workers(self) -> int | RayWorkers:
@@ -406,18 +378,12 @@ def add_memory_option(command: Callable[..., Any], *, stop: bool = False) -> Cal
             try:
                 return command(**arguments)
             finally:
-                if (
-                    message := describe_broken_memory_promise(find_memory_use_and_promise())
-                    if not stop
-                    else ""
-                ):
+                if message := describe_broken_memory_promise(find_memory_use_and_promise()) if not stop else "":
                     typer.echo(message, err=True)
 
     signature = inspect.signature(command, eval_str=True)
     limit = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
-    every = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()
-    ]
+    every = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()]
     position = next((i for i, param in enumerate(every) if param.name in ("out", "json")), len(every))
     limited = signature.replace(parameters=[*every[:position], limit, *every[position:]])
     run_under_memory_limit.__signature__ = limited  # type: ignore[attr-defined]
@@ -438,9 +404,7 @@ stopping_at_memory = partial(add_memory_option, stop=True)
 """`add_memory_option` for a command without cells."""
 
 
-def add_dataclass_options(
-    cls: type[Any], name: str = "options"
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def add_dataclass_options(cls: type[Any], name: str = "options") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command one option per field of the dataclass `cls`; the command gets them as one object, `name`.
 
     A field says what there is to say of its option (`protocols.kernel.request.option`); a Literal becomes a choice, a
@@ -500,9 +464,7 @@ def _wrap_command_with_record_options(
         written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
         return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
-    return _copy_signature_with_own_parameters(
-        call_command_with_option_records, command, list(options.values()), *made
-    )
+    return _copy_signature_with_own_parameters(call_command_with_option_records, command, list(options.values()), *made)
 
 
 @dataclass(frozen=True)
@@ -532,9 +494,7 @@ class _OptionParametersOfRecord:
             record,
             hints,
             {
-                own.name: _make_parameter_from_field(
-                    own, hints[own.name], group, defaults.get(own.name, MISSING)
-                )
+                own.name: _make_parameter_from_field(own, hints[own.name], group, defaults.get(own.name, MISSING))
                 for own in options
             },
             {own.name: cls.of(hints[own.name], DETAILS) for own in free if is_dataclass(hints[own.name])},

@@ -208,8 +208,7 @@ class _ProgressTally(SilentListener):
         if whole is None:
             return ""
         own = (
-            estimate_seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0
-            for key, begun in self.begun.items()
+            estimate_seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items()
         )
         return _format_time_left_range(max(whole, *own, 0.0))
 
@@ -291,9 +290,7 @@ class ProgressLines(_ProgressTally):
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
         named = f"  {_format_run_cell_name(cell)}  {state}" if shown else ""
-        _print_line_to_stderr(
-            f"{self.ended_cells} of {self.cells}{named}  {self.describe_time_left()}".rstrip()
-        )
+        _print_line_to_stderr(f"{self.ended_cells} of {self.cells}{named}  {self.describe_time_left()}".rstrip())
 
     def interim(self, line: str) -> None:
         if not self._brief:
@@ -361,9 +358,7 @@ class ProgressBars(_ProgressTally):
         done = len(plan.cells) - len(waiting)
         if ahead := self.describe_expected_run_duration(plan):
             self._progress.console.print(ahead.capitalize(), markup=False, highlight=False)
-        self._all = self._progress.add_task(
-            "all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already"
-        )
+        self._all = self._progress.add_task("all", total=1.0, state=f"{done} of {len(plan.cells)} cells done already")
         self._progress.start()
 
     def started(self, cell: RunCell) -> None:
@@ -407,9 +402,7 @@ def _format_run_cell_name(cell: RunCell) -> str:
 
 
 def _describe_added_systems(added: Mapping[str, Sequence[str]]) -> str:
-    parts = "; ".join(
-        f"{name} {', '.join(map(escape_control_characters, more))}" for name, more in added.items()
-    )
+    parts = "; ".join(f"{name} {', '.join(map(escape_control_characters, more))}" for name, more in added.items())
     return f"Added to the existing run: {parts}"
 
 

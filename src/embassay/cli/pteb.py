@@ -24,20 +24,9 @@ from embassay.cli.options import (
     stopping_at_memory,
 )
 from embassay.cli.session import StdoutFormatOptions, run_or_plan_protocol, show_run_plan
-from embassay.cli.terminal import (
-    format_command_line,
-    print_as_json,
-    print_table_to_fit_screen,
-    print_view_blocks,
-)
+from embassay.cli.terminal import format_command_line, print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import Interrupted
-from embassay.protocols.kernel.request import (
-    OUTPUT,
-    SYSTEMS,
-    declare_label_price_option,
-    option,
-    redeclare_option,
-)
+from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, declare_label_price_option, option, redeclare_option
 from embassay.protocols.pteb.candidates import ParaphraserSelectionRequest
 from embassay.protocols.pteb.options import (
     PROMPT_NAMES,
@@ -157,9 +146,7 @@ class RatingStudyOptions:
     """Options for the rules by which ratings will be judged, and where the study is written."""
 
     out: Path | None = option(None, "New or empty folder for the study.", group=OUTPUT)
-    ending: Literal["csv", "jsonl"] = option(
-        "csv", "Format of the raters' files.", name="--to --format", group=OUTPUT
-    )
+    ending: Literal["csv", "jsonl"] = option("csv", "Format of the raters' files.", name="--to --format", group=OUTPUT)
     rules: LanguageAcceptanceRules = field(default_factory=LanguageAcceptanceRules)
 
 
@@ -167,9 +154,7 @@ class RatingStudyOptions:
 @stopping_at_memory
 @add_options_from_record_parameters()
 def sample(
-    run_or_set: Annotated[
-        Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")
-    ],
+    run_or_set: Annotated[Path, typer.Argument(help="A run from `embassay pteb run`, or a stored set of paraphrases.")],
     drawing: RatingStudyPoolOptions,
     size: PairSampleSize,
     drawn: RatingStudyOptions,
@@ -183,9 +168,7 @@ def sample(
     from embassay.protocols.wordings.sets import ParaphraseSet
 
     out = drawn.out or make_default_run_folder("pteb-validate")
-    study = draw_rating_study(
-        ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending
-    )
+    study = draw_rating_study(ParaphraseSet.open(run_or_set), out, drawing, size, drawn.rules, ending=drawn.ending)
     _show_rating_study(study)
 
 
@@ -221,9 +204,7 @@ def crowd(folder: StudyFolder, asked: CrowdBatchOptions) -> None:
 @add_dataclass_options(SubmissionFilters)
 def collect(
     folder: StudyFolder,
-    files: Annotated[
-        list[Path], typer.Argument(help="Result files from MTurk or Prolific.", metavar="FILE...")
-    ],
+    files: Annotated[list[Path], typer.Argument(help="Result files from MTurk or Prolific.", metavar="FILE...")],
     submissions: Annotated[
         list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
     ] = None,
@@ -281,9 +262,7 @@ def score(folder: StudyFolder, asked: RatingScoreOptions, files: RatingFiles = N
         _show_judge_rating_plan(study, asked.judges, json, wide)
         return
     _have_llm_judges_rate_pairs(study, asked.judges, asked.max_cost)
-    scored = scoring.score_rating_study(
-        study, files or (), estimates=asked.estimates, decisions=asked.decisions
-    )
+    scored = scoring.score_rating_study(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
     written = scoring.write_scored_rating_study(scored, command=format_command_line())
     if json:
         results = [row.as_dict() for row in written.read_results()]
@@ -335,9 +314,7 @@ def _show_rating_study(study: DrawnStudy) -> None:
         typer.echo("\nmul: texts in several languages in one list; raters must read all these languages.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
-            typer.echo(
-                f"\n{language['other_language']:,} texts that are clearly not in {lang} were left out."
-            )
+            typer.echo(f"\n{language['other_language']:,} texts that are clearly not in {lang} were left out.")
     typer.echo(f"\nSHA-256 of rules.json: {study.facts['sha256']['rules.json']}")
     typer.echo("Check the dummies in key.jsonl, then send only the files in for-raters.")
     typer.echo(f"When the files are back, run: embassay pteb validate score {study.path}")
@@ -357,9 +334,7 @@ def _show_scored_rating_study(scored: ScoredRatingStudy, wide: bool, price: floa
     print_view_blocks(
         [
             Table.of(
-                "languages",
-                heads,
-                (_make_language_rating_row(result, scored.results) for result in scored.results),
+                "languages", heads, (_make_language_rating_row(result, scored.results) for result in scored.results)
             )
         ],
         wide,
@@ -380,9 +355,7 @@ def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: floa
 
     bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
-        UndecidedDifference(
-            result.lang, result.mean.point - bar, result.mean.width / 2, result.rated, 1, ratings
-        )
+        UndecidedDifference(result.lang, result.mean.point - bar, result.mean.width / 2, result.rated, 1, ratings)
         for result in scored.results
         if result.lang and result.mean is not None and result.mean.contains(bar)
     ]
@@ -392,12 +365,7 @@ def _show_value_of_more_pairs(scored: ScoredRatingStudy, wide: bool, price: floa
         )
         chance = "Chance of a decision"
         print_view_blocks(
-            [
-                undecided_outlook_table(
-                    "What more pairs would achieve", "Pairs", open_, price=price, chance=chance
-                )
-            ],
-            wide,
+            [undecided_outlook_table("What more pairs would achieve", "Pairs", open_, price=price, chance=chance)], wide
         )
 
 
@@ -416,9 +384,7 @@ def _show_corrected_judge_ratings(scored: ScoredRatingStudy, wide: bool, price: 
         typer.echo("")
         bar = scored.study.rules.threshold
         title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
-        print_view_blocks(
-            show_judge_assisted_means(means, languages[0].off, title, bar, price, ratings), wide
-        )
+        print_view_blocks(show_judge_assisted_means(means, languages[0].off, title, bar, price, ratings), wide)
 
 
 def _describe_accepted_languages(scored: ScoredRatingStudy) -> str:
@@ -432,9 +398,7 @@ def _describe_accepted_languages(scored: ScoredRatingStudy) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _make_language_rating_row(
-    result: LanguageRatingResult, results: Sequence[LanguageRatingResult]
-) -> list[str]:
+def _make_language_rating_row(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
     from embassay.protocols.pteb.validation.scoring import TOTAL, describe_rating_verdict_of_language
 

@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from embassay.cli.options import (
-    PrintOptions,
-    RunOptions,
-    add_options_from_record_parameters,
-    make_default_run_folder,
-)
+from embassay.cli.options import PrintOptions, RunOptions, add_options_from_record_parameters, make_default_run_folder
 from embassay.cli.terminal import format_command_line, print_view_blocks
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import OUTPUT, option, redeclare_option
@@ -33,9 +28,7 @@ class PaperReproductionOptions:
         MISSING, "The paper: sage, pteb, hteb, rag or hume.", name="PAPER"
     )
     more: tuple[str, ...] = option(
-        (),
-        "Options that override those of the paper's command, such as -s minilm --limit 100.",
-        name="OPTIONS",
+        (), "Options that override those of the paper's command, such as -s minilm --limit 100.", name="OPTIONS"
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
     run: bool = option(False, "Run the command; without --run, only show what it needs.", name="--run")
@@ -135,9 +128,7 @@ def _describe_number_of_local_suite_sets(suite: DatasetSuite) -> str:
     if not absent:
         return line
     items = sum(member.record.size for member in absent if member.record)
-    return (
-        f"{line} The others have {items:,} items; `embassay data fetch {suite.name}` fetches the public ones."
-    )
+    return f"{line} The others have {items:,} items; `embassay data fetch {suite.name}` fetches the public ones."
 
 
 def _run_paper_step(
@@ -164,14 +155,10 @@ def _run_command_in_process(words: list[str]) -> None:
     from embassay.cli import main
 
     debug = ["--debug"] * main.is_debugging()
-    typer.main.get_command(main.build_app_with_commands(words[0]))(
-        args=[*debug, *words], standalone_mode=False
-    )
+    typer.main.get_command(main.build_app_with_commands(words[0]))(args=[*debug, *words], standalone_mode=False)
 
 
-def _show_paper_tables(
-    recipe: PaperRecipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool
-) -> None:
+def _show_paper_tables(recipe: PaperRecipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """Show the paper's tables beside those of the runs."""
     from embassay.interchange.reproduction import (
         compare_paper_tables,
@@ -201,7 +188,6 @@ def _show_paper_beside_reproduced_table(beside: ReproducedTable, wide: bool) -> 
 
     typer.echo(beside.title)
     print_view_blocks(
-        [Table.of(beside.title, [beside.paper, *make_number_columns(*beside.columns)], list(beside.body()))],
-        wide,
+        [Table.of(beside.title, [beside.paper, *make_number_columns(*beside.columns)], list(beside.body()))], wide
     )
     typer.echo(f"{beside.describe_differences_from_published()}\n")

@@ -52,8 +52,7 @@ class SystemComparisonOptions:
 @add_options_from_record_parameters()
 def compare(
     folders: Annotated[
-        list[Path],
-        typer.Argument(help="A run, or two runs to compare one system in both.", metavar="DIR [DIR]"),
+        list[Path], typer.Argument(help="A run, or two runs to compare one system in both.", metavar="DIR [DIR]")
     ],
     asked: SystemComparisonOptions,
     shown: PrintOptions,
@@ -117,21 +116,11 @@ class BuildGateOptions:
         None, "An earlier run. Fail if a system scores worse than it did there.", group=STATISTICS
     )
     names: tuple[str, ...] = option(
-        (),
-        "A system that has a different name in the earlier run.",
-        name="--as",
-        value="NEW=OLD",
-        group=STATISTICS,
+        (), "A system that has a different name in the earlier run.", name="--as", value="NEW=OLD", group=STATISTICS
     )
-    listed: bool = option(
-        False, "List the scores available for thresholds, and exit.", name="--list", group=OUTPUT
-    )
-    alpha: float = option(
-        0.05, "Probability of a false alarm over all tests of --no-worse-than.", group=STATISTICS
-    )
-    margin: float = option(
-        0.0, "Drop allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS
-    )
+    listed: bool = option(False, "List the scores available for thresholds, and exit.", name="--list", group=OUTPUT)
+    alpha: float = option(0.05, "Probability of a false alarm over all tests of --no-worse-than.", group=STATISTICS)
+    margin: float = option(0.0, "Drop allowed by --no-worse-than, in the measure's unit.", least=0, group=STATISTICS)
     systems: tuple[str, ...] = redeclare_option(
         RunRequest, "systems", default=(), help="With --no-worse-than: only this system."
     )
@@ -238,10 +227,7 @@ def _print_scores_usable_as_thresholds(folder: Path, asked: BuildGateOptions, sh
 
     scores = list_threshold_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
     if shown.json:
-        facts = {
-            name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
-            for name, row in scores
-        }
+        facts = {name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n} for name, row in scores}
         _print_records_json({"scores": facts})
         return
     print_view_blocks(gateable_scores_view(scores), shown.wide)
@@ -283,18 +269,14 @@ class LeaderboardServerOptions(ServerOptions):
 
     port: int = redeclare_option(ServerOptions, "port", default=8760)
     root_path: str = option("", "Path prefix set by a proxy.", value="/PATH", group=SERVER)
-    stale_after: float = option(
-        15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
-    )
+    stale_after: float = option(15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER)
     every: float = option(2.0, "Seconds between checks of the folder.", least=0.2, group=SERVER)
     open: bool = redeclare_option(ServerOptions, "open", help="Open the newest board in a browser.")
 
 
 @add_options_from_record_parameters()
 def serve(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A folder that contains finished or running runs.")
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that contains finished or running runs.")],
     boards: LeaderboardServerOptions,
 ) -> None:
     """Serve a folder of runs as live leaderboards.
@@ -305,11 +287,7 @@ def serve(
     Example: embassay serve runs --open
     """
     from embassay.web import server
-    from embassay.web.leaderboard.library import (
-        make_folder_app,
-        normalise_url_prefix,
-        resolve_runs_folder_links,
-    )
+    from embassay.web.leaderboard.library import make_folder_app, normalise_url_prefix, resolve_runs_folder_links
 
     host = boards.host
     root, prefix = resolve_runs_folder_links(folder), normalise_url_prefix(boards.root_path)
@@ -347,8 +325,8 @@ def _announce_served_folder(root: Path, host: str) -> None:
 class RunExportOptions:
     """The form in which runs are exported, and where they go."""
 
-    to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = (
-        option(MISSING, "What to write.", name="--to --format", group=OUTPUT)
+    to: Literal["mteb", "csv", "latex", "parquet", "figures", "eee", "hub", "mlflow", "wandb", "trackio"] = option(
+        MISSING, "What to write.", name="--to --format", group=OUTPUT
     )
     out: str = option(
         MISSING,
@@ -361,10 +339,7 @@ class RunExportOptions:
     project: str = option("embassay", "The mlflow experiment, or the wandb or trackio project.", group=OUTPUT)
     source: str = option("", "Who ran the evaluation (eee), or its URL (hub).", value="NAME", group=OUTPUT)
     online: bool = option(
-        False,
-        "Send to wandb now; otherwise, use `wandb sync` to send the folder.",
-        name="--online",
-        group=OUTPUT,
+        False, "Send to wandb now; otherwise, use `wandb sync` to send the folder.", name="--online", group=OUTPUT
     )
 
 
@@ -388,9 +363,7 @@ def export(folders: Folders, asked: RunExportOptions, shown: PrintOptions) -> No
         _print_export_outcome_json(done)
         return
     _print_left_out_results(done)
-    typer.echo(
-        f"{done.out}: {done.rows:,} results in {done.files:,} {'file' if done.files == 1 else 'files'}."
-    )
+    typer.echo(f"{done.out}: {done.rows:,} results in {done.files:,} {'file' if done.files == 1 else 'files'}.")
 
 
 def _log_runs_to_tracker(folders: list[Path], asked: RunExportOptions, *, json: bool) -> None:
@@ -439,9 +412,7 @@ class ResultsImportOptions:
     """Options for what of published results is read, and into which run."""
 
     out: Path = option(MISSING, "Folder for the run; replaces an earlier import.", group=OUTPUT)
-    measures: tuple[str, ...] = option(
-        (), "Only this measure and main_score. Default: all.", name="--measure -m"
-    )
+    measures: tuple[str, ...] = option((), "Only this measure and main_score. Default: all.", name="--measure -m")
     max_mb: int = option(256, "Leave out files larger than this many MB, unpacked.", least=1, group=DATA)
 
 
@@ -469,9 +440,7 @@ def import_(source: Source, asked: ResultsImportOptions, shown: PrintOptions) ->
         typer.echo(f"warning: {warning}.", err=True)
     if shown.json:
         faults = [vars(fault) for fault in done.faults]
-        typer.echo(
-            format_value_as_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1)
-        )
+        typer.echo(format_value_as_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
         return
     typer.echo(
         f"{done.folder}: {done.documents:,} results of {done.systems:,} systems on {done.tasks:,} tasks, "

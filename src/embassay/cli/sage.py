@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from embassay.cli.options import (
-    TitledCommandApp,
-    WorkerOptions,
-    add_memory_option,
-    add_options_from_record_parameters,
-)
+from embassay.cli.options import TitledCommandApp, WorkerOptions, add_memory_option, add_options_from_record_parameters
 from embassay.protocols.sage.options import Request
 
 app = TitledCommandApp("SAGE: preference, robustness, sensitivity, clustering, retrieval.")

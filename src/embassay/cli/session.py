@@ -85,16 +85,12 @@ def run_and_show_results(
     command = add_out_to_command(format_command_line(_drop_command_line_flags(sys.argv[1:], once)), out)
     heard = progress(display.brief)
     try:
-        with (
-            _explain_full_disk_errors(out, command),
-            stop_on_signal(f"Finished work is kept in {out}.", command),
-        ):
+        with _explain_full_disk_errors(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
         heard.announce_run_end()
     except BudgetExceeded as error:
         raise BudgetExceeded(
-            f"{error.message} Finished work is kept in {out}.",
-            mend=f"Resume with a higher --max-cost: {command}",
+            f"{error.message} Finished work is kept in {out}.", mend=f"Resume with a higher --max-cost: {command}"
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
@@ -316,15 +312,10 @@ class _StopSignalHandler:
         return monotonic() - self._first > PATIENCE
 
 
-def run_or_plan_protocol(
-    protocol: Any, request: Any, running: RunOptions, name: str, **shown: Any
-) -> RunOnDisk | None:
+def run_or_plan_protocol(protocol: Any, request: Any, running: RunOptions, name: str, **shown: Any) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `run_and_show_results`."""
-    display, out = (
-        StdoutFormatOptions(running.json, running.wide),
-        running.out or make_default_run_folder(name),
-    )
+    display, out = (StdoutFormatOptions(running.json, running.wide), running.out or make_default_run_folder(name))
     if running.dry_run:
         systems = [str(name) for name in getattr(request, "systems", ())]
         show_run_plan(partial(protocol.forecast_run_cost, request, out=out), display, systems)
@@ -357,8 +348,5 @@ def run(protocol: Name, request: TaskRequest, running: WorkerOptions, option: Op
 
     built = PROTOCOLS.build(protocol)
     run_or_plan_protocol(
-        built,
-        replace(request, options=parse_options_from_texts(built.options, option or ())),
-        running,
-        protocol,
+        built, replace(request, options=parse_options_from_texts(built.options, option or ())), running, protocol
     )

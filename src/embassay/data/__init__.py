@@ -13,13 +13,4 @@ from embassay.data.shapes import SHAPES
 from embassay.data.sources import open_dataset, parse_mapping
 from embassay.data.views import draw, draw_stratified
 
-__all__ = [
-    "DATASETS",
-    "SHAPES",
-    "Dataset",
-    "draw",
-    "draw_stratified",
-    "grade_map",
-    "open_dataset",
-    "parse_mapping",
-]
+__all__ = ["DATASETS", "SHAPES", "Dataset", "draw", "draw_stratified", "grade_map", "open_dataset", "parse_mapping"]

@@ -108,9 +108,7 @@ def count_empty_long_and_repeated_texts(ids: Sequence[str], texts: Sequence[str]
         if len(text) > LONG_TEXT:
             long.append(i)
     repeated = (
-        [i for i in find_positions_of_repeated_texts(hashes, texts.__getitem__) if texts[i]]
-        if len(texts)
-        else []
+        [i for i in find_positions_of_repeated_texts(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
     )
     kinds = (
         ("empty documents in the corpus", empty),
@@ -550,9 +548,7 @@ def find_kept_corpus(shelf: Path, key: str) -> CorpusOnDisk | None:
 
 def open_kept_corpus(folder: Path) -> CorpusOnDisk:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    corpus = CorpusOnDisk(
-        folder, _read_corpus_description(folder / "about.json"), *open_corpus_columns(folder)
-    )
+    corpus = CorpusOnDisk(folder, _read_corpus_description(folder / "about.json"), *open_corpus_columns(folder))
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
@@ -646,14 +642,10 @@ def _read_corpus_description(path: Path) -> KeptCorpusDescription:
     try:
         plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
         counted = {
-            name: tuple(
-                SkippedItems(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name]
-            )
+            name: tuple(SkippedItems(one["reason"], one["count"], tuple(one["examples"])) for one in plain[name])
             for name in ("skipped", "noted")
         }
-        return KeptCorpusDescription(
-            tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted
-        )
+        return KeptCorpusDescription(tuple(plain["source"]), int(plain["documents"]), tuple(plain["langs"]), **counted)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError("the cached corpus is damaged", path=path, found=str(error)) from error
 

@@ -140,9 +140,7 @@ class SpillingCorpusBuilder:
     def __enter__(self) -> SpillingCorpusBuilder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, e: BaseException | None, t: TracebackType | None) -> None:
         self._held.__exit__(kind, e, t)
 
     def add(self, key: str, text: str, lang: str = "") -> None:
@@ -251,11 +249,7 @@ def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Contain
 
 def make_documents_record_of_corpus(corpus: Corpus, intake: SkipRecordingReader) -> Documents:
     """Convert the corpus to a record, what is odd about it told to `intake`."""
-    odd = (
-        count_empty_long_and_repeated_texts(corpus.ids, corpus.texts)
-        if corpus.noted is None
-        else corpus.noted
-    )
+    odd = count_empty_long_and_repeated_texts(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
     intake.tally.add_earlier_counts(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 

@@ -125,9 +125,7 @@ class Dataset:
     def fingerprint(self) -> str:
         """32 hexadecimal digits: a hash of the bytes read, wherever they lie, and of the settings."""
         digest = hashlib.sha256(json.dumps([_FORMAT, dict(self.settings)], sort_keys=True).encode())
-        origins = {
-            o.origin_address: o for part in sorted(self.parts) for o in self.parts[part].list_origins()
-        }
+        origins = {o.origin_address: o for part in sorted(self.parts) for o in self.parts[part].list_origins()}
         for origin in origins.values():
             digest.update(origin.compute_content_digest())
         return digest.hexdigest()[:32]

@@ -139,9 +139,7 @@ def open_described_dataset(path: Path, split: str | None, grades: str | None) ->
     if split is not None and not any("split" in source.columns() for source in sources):
         raise make_missing_column_error(sources[0], "split")
     parts = assemble_dataset_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))
-    gains = next(
-        (GainTable(entry.gains) for entry in described.tables if entry.gains is not None), GainTable()
-    )
+    gains = next((GainTable(entry.gains) for entry in described.tables if entry.gains is not None), GainTable())
     return Dataset(
         described.name,
         parts,
@@ -198,9 +196,7 @@ def _make_first_fault_error(path: Path, error: ValidationError) -> DataError:
             f"unknown field {where}{more}.", path=path, mend=f"Did you mean {near}?" if near else "Remove it."
         )
     if fault["type"] == "value_error":
-        return DataError(
-            f"{where or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path
-        )
+        return DataError(f"{where or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path)
     expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
     return DataError(
         f"the field {where} is invalid{more}",
@@ -220,9 +216,7 @@ def _format_field_path(loc: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
 
 
-def _open_entry_source(
-    entry: TableFileDescription, folder: Path, description: Path, split: str | None
-) -> RowSource:
+def _open_entry_source(entry: TableFileDescription, folder: Path, description: Path, split: str | None) -> RowSource:
     def open_entry_file(name: str) -> RowSource:
         return open_table_file(folder / _expand_variables(name, description))
 
@@ -230,9 +224,7 @@ def _open_entry_source(
     reading = DelimitedReadOptions(entry.quoting, header, entry.delimiter)
     source: RowSource = open_table_file(folder / _expand_variables(entry.file, description), reading)
     if entry.join:
-        source = JoinedColumnsView(
-            source, open_entry_file(entry.join.file), entry.join.on, tuple(entry.join.columns)
-        )
+        source = JoinedColumnsView(source, open_entry_file(entry.join.file), entry.join.on, tuple(entry.join.columns))
     source = RenamedColumnsView(
         source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}}
     )

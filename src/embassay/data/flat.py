@@ -87,9 +87,7 @@ def read_judged_summaries(
     )
 
 
-def _read_nested_summaries(
-    source: RowSource, intake: SkipRecordingReader
-) -> Iterable[tuple[str, _TextWithSummaries]]:
+def _read_nested_summaries(source: RowSource, intake: SkipRecordingReader) -> Iterable[tuple[str, _TextWithSummaries]]:
     def parse(row: SourceRow, key: str) -> _TextWithSummaries | None:
         item = _read_text_with_summaries(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
@@ -99,15 +97,11 @@ def _read_nested_summaries(
             raise make_cell_error(row, "relevance", f"a list of {len(written)} numbers, one per summary")
         if item is not None:
             for summary, relevance in zip(written, rated, strict=True):
-                _add_rated_summary_to_item(
-                    item, key, _make_summary_relevance_row(row, summary, relevance), intake
-                )
+                _add_rated_summary_to_item(item, key, _make_summary_relevance_row(row, summary, relevance), intake)
         return item
 
     # `drawn` draws, of the usable
-    return intake.read(
-        source, ["text", "references", "summaries", "relevance"], parse, SmallestHashSample(None, 0)
-    )
+    return intake.read(source, ["text", "references", "summaries", "relevance"], parse, SmallestHashSample(None, 0))
 
 
 def _group_summary_rows_by_text(
@@ -117,9 +111,7 @@ def _group_summary_rows_by_text(
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _TextWithSummaries | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(
-        drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))
-    ):
+    for row in source.rows(drop_repeated_columns((key_column, "text", "references", "summary", "relevance", *lang))):
         try:
             if key_column == "text" and read_text_cell(row, "text") is None:
                 intake.tally.count_skipped_item("no text", f"line {row.line}")
@@ -136,9 +128,7 @@ def _group_summary_rows_by_text(
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _read_text_with_summaries(
-    row: SourceRow, key: str, intake: SkipRecordingReader
-) -> _TextWithSummaries | None:
+def _read_text_with_summaries(row: SourceRow, key: str, intake: SkipRecordingReader) -> _TextWithSummaries | None:
     texts = intake.texts(row, key, "text")
     return (
         None
@@ -151,9 +141,7 @@ def _make_summary_relevance_row(row: SourceRow, summary: Any, relevance: Any) ->
     return SourceRow(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add_rated_summary_to_item(
-    item: _TextWithSummaries, key: str, row: SourceRow, intake: SkipRecordingReader
-) -> None:
+def _add_rated_summary_to_item(item: _TextWithSummaries, key: str, row: SourceRow, intake: SkipRecordingReader) -> None:
     summary, relevance = read_text_cell(row, "summary"), read_number_cell(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.count_skipped_item(
@@ -197,9 +185,7 @@ class PreferencePairsFromRanks(SourceView):
         """One row per pair, group by group in the order of first appearance."""
         lang = ("lang",) if "lang" in columns else ()
         groups: dict[tuple[str, ...], list[SourceRow]] = {}
-        for row in self.source.rows(
-            drop_repeated_columns(("id", "text", "summary", *lang, *self.group, self.rank))
-        ):
+        for row in self.source.rows(drop_repeated_columns(("id", "text", "summary", *lang, *self.group, self.rank))):
             groups.setdefault(tuple(read_row_id(row, column) for column in self.group), []).append(row)
         for members in groups.values():
             for first, second in combinations(members, 2):
@@ -237,9 +223,7 @@ def _read_usable_text(row: SourceRow, key: str, intake: SkipRecordingReader) -> 
     return texts[0] if texts else None
 
 
-def read_summarised_texts(
-    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
-) -> Documents:
+def read_summarised_texts(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> Documents:
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: SourceRow, key: str) -> tuple[str, ...] | None:
@@ -270,15 +254,11 @@ def read_summary_comparisons(
 
     columns = ["text", "summary_1", "summary_2", "choice"]
     taken = intake.read(source, columns, parse, SmallestHashSample(limit, seed))
-    ids, (sources, first, second) = collect_ids_and_text_columns(
-        [(key, texts) for key, (texts, _) in taken], 3
-    )
+    ids, (sources, first, second) = collect_ids_and_text_columns([(key, texts) for key, (texts, _) in taken], 3)
     for key, x, y in zip(ids, first, second, strict=True):
         if x == y:
             intake.tally.count_warned_item("comparisons of identical summaries", key)
-    return SummaryComparisons(
-        ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8)
-    )
+    return SummaryComparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
 
 
 def read_summary_ratings(
@@ -336,9 +316,7 @@ class LabelSpellings:
         return [same.get(label, label) for label in labels]
 
 
-def read_labelled_texts(
-    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
-) -> LabelledTexts:
+def read_labelled_texts(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
     A row may hold a list of texts and one of labels, and is a set then, as in MTEB's clustering datasets.
@@ -397,9 +375,7 @@ def _group_texts_by_set(
     return members
 
 
-def read_scored_pairs(
-    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
-) -> ScoredTextPairs:
+def read_scored_pairs(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> ScoredTextPairs:
     """Pairs with a score; rows without a text or a score are skipped."""
     source = unroll_list_columns(source, ("text", "text2", "score"))
 
@@ -526,9 +502,7 @@ def read_classification_texts(
     read = intake.read(source, ["text", "label", "split"], parse, SmallestHashSample(None, seed))
     labels = spellings.unify_label_spellings((label for _, (_, label, _) in read), intake)
     taken = [(key, (text, label, split)) for (key, (text, _, split)), label in zip(read, labels, strict=True)]
-    train, test = (
-        _read_classification_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST)
-    )
+    train, test = (_read_classification_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
     trained = set(train.labels)
     if len(trained) < 2:
         raise DataError(
@@ -538,9 +512,7 @@ def read_classification_texts(
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
-            intake.tally.count_warned_item(
-                "test texts with a label that no training text has", f"{key}: {label}"
-            )
+            intake.tally.count_warned_item("test texts with a label that no training text has", f"{key}: {label}")
     return Classification(train, test)
 
 
@@ -609,9 +581,7 @@ def _read_rows_with_wordings(
                 raise_or_collect_fault(error)
                 continue
             if text is None or not wordings:
-                intake.tally.count_skipped_item(
-                    f"no {column if text is None else others}", f"line {row.line}"
-                )
+                intake.tally.count_skipped_item(f"no {column if text is None else others}", f"line {row.line}")
                 continue
             intake.note_row_language(row)
             yield row, text, wordings

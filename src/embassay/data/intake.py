@@ -41,9 +41,7 @@ class ReasonTally:
         """Count `item` as kept, but worth a warning."""
         self._count_reason(self._noted, reason, item)
 
-    def add_earlier_counts(
-        self, skipped: Iterable[SkippedItems] = (), noted: Iterable[SkippedItems] = ()
-    ) -> None:
+    def add_earlier_counts(self, skipped: Iterable[SkippedItems] = (), noted: Iterable[SkippedItems] = ()) -> None:
         """Count what was counted before: items left out, and items kept with a warning."""
         for kind, counted in ((self._skipped, skipped), (self._noted, noted)):
             for skip in counted:
@@ -54,15 +52,12 @@ class ReasonTally:
     def skipped(self) -> tuple[SkippedItems, ...]:
         """What was left out."""
         return tuple(
-            SkippedItems(reason, self._counts[reason], tuple(items))
-            for reason, items in self._skipped.items()
+            SkippedItems(reason, self._counts[reason], tuple(items)) for reason, items in self._skipped.items()
         )
 
     def warnings(self) -> tuple[str, ...]:
         """What was kept with a warning: `reason: count (examples)`."""
-        return tuple(
-            f"{reason}: {self._counts[reason]} ({', '.join(items)})" for reason, items in self._noted.items()
-        )
+        return tuple(f"{reason}: {self._counts[reason]} ({', '.join(items)})" for reason, items in self._noted.items())
 
     def _count_reason(self, kind: dict[str, list[str]], reason: str, item: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
@@ -104,20 +99,14 @@ class SkipRecordingReader:
         return draw.list_drawn_items()
 
     def iterate_parsed_usable_rows(
-        self,
-        source: RowSource,
-        columns: Iterable[str],
-        parse: Callable[[SourceRow, str], T | None],
-        seen: SeenIds,
+        self, source: RowSource, columns: Iterable[str], parse: Callable[[SourceRow, str], T | None], seen: SeenIds
     ) -> Iterator[tuple[str, T]]:
         """The (id, parsed row) of all rows for which `parse(row, id)` gives something, in file order.
 
         Ids are noted in `seen`, and the languages of these rows in `langs`.
         """
         has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
-        names = drop_repeated_columns(
-            (*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else []))
-        )
+        names = drop_repeated_columns((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
         for number, row in enumerate(source.rows(names), 1):
             try:
                 # Numbers are of all rows, so that an id does not depend on what was skipped before it.

@@ -22,9 +22,7 @@ _PRESENT = 0.1
 """Share of a text's letters from which on a script belongs to it."""
 
 _ONE_SCRIPT = {
-    **dict.fromkeys(
-        ("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "BOPOMOFO", "IDEOGRAPHIC", "KANGXI"), "CJK"
-    ),
+    **dict.fromkeys(("HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "BOPOMOFO", "IDEOGRAPHIC", "KANGXI"), "CJK"),
     **dict.fromkeys(("MODIFIER", "MASCULINE", "FEMININE", "MICRO"), ""),
 }
 """Chinese and Japanese count as one: a short Japanese text may have no kana, and the identifier knows them apart."""

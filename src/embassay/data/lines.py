@@ -49,16 +49,11 @@ def read_text_lines(path: Path) -> Iterator[tuple[int, str]]:
             blank = blank + 1 if len(line) < 3 and line.isspace() else 0
             if blank > _BLANK:
                 raise DataError(
-                    f"{_BLANK:,} blank lines in a row",
-                    path=path,
-                    line=number,
-                    mend="Check how the file was written.",
+                    f"{_BLANK:,} blank lines in a row", path=path, line=number, mend="Check how the file was written."
                 )
             yield number, _decode_line(path, number, line)
     if number == 0:
-        raise DataError(
-            "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
-        )
+        raise DataError("the file is empty.", path=path, mend="Check that it was written or downloaded completely.")
 
 
 _SAMPLED, _PIECE = 2**20, 2**22
@@ -71,9 +66,7 @@ def check_file_row_count(path: Path) -> None:
         status = path.stat()
     except OSError:
         return  # opening it says why
-    if stat.S_ISREG(status.st_mode) and _has_too_many_rows(
-        path, status.st_size, status.st_mtime_ns, ROWS.most
-    ):
+    if stat.S_ISREG(status.st_mode) and _has_too_many_rows(path, status.st_size, status.st_mtime_ns, ROWS.most):
         raise ROWS.make_exceeded_error(path)
 
 
@@ -107,10 +100,7 @@ def _read_blocks(path: Path) -> Iterator[bytes]:
             yield from lines
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            "the gzip file is truncated or damaged",
-            path=path,
-            found=str(error),
-            mend="Copy or download it again.",
+            "the gzip file is truncated or damaged", path=path, found=str(error), mend="Copy or download it again."
         ) from error
 
 
@@ -405,11 +395,7 @@ def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, .
         return QuotingChoice(asked or "double", marked=marked, plain=plain, blank=blank)
     spans = replace(_choose_quoting_by_rows(path, delimiter), plain=plain)
     if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
-        why = (
-            "do not balance"
-            if spans.broken
-            else f"would join whole lines ({_format_line_numbers(spans.both)})"
-        )
+        why = "do not balance" if spans.broken else f"would join whole lines ({_format_line_numbers(spans.both)})"
         return replace(
             spans,
             quoting=NONE,
@@ -529,9 +515,7 @@ def detect_delimiter(path: Path) -> str:
         return ""
     marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
     for name in marks:
-        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_equal_field_counts(
-            lines, MARKS[name]
-        ):
+        if len({line.count(MARKS[name]) for line in lines}) == 1 or _have_equal_field_counts(lines, MARKS[name]):
             return name
     return "tab" if "tab" in marks else ""
 

@@ -174,11 +174,7 @@ Judgements = Mapping[str, Mapping[str, float]]
 
 
 def read_retrieval_set(
-    parts: Mapping[str, RowSource],
-    gains: GainTable,
-    intake: SkipRecordingReader,
-    limit: int | None,
-    seed: int,
+    parts: Mapping[str, RowSource], gains: GainTable, intake: SkipRecordingReader, limit: int | None, seed: int
 ) -> RetrievalSet:
     """The corpus, the queries with a relevant document in it, and their judgements.
 
@@ -235,9 +231,7 @@ def _read_judgements(
             continue
         # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            raise_or_collect_fault(
-                _make_conflicting_judgement_error(row, query, doc, judged[query][doc], gain)
-            )
+            raise_or_collect_fault(_make_conflicting_judgement_error(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
         raise _make_foreign_ids_error(source, "query", unknown)
     if not judged:
@@ -271,9 +265,7 @@ def _has_known_relevant_document(
     return True
 
 
-def _make_conflicting_judgement_error(
-    row: SourceRow, query: str, doc: str, before: float, gain: float
-) -> DataError:
+def _make_conflicting_judgement_error(row: SourceRow, query: str, doc: str, before: float, gain: float) -> DataError:
     return DataError(
         f"query {query!r} and document {doc!r} have two different judgements",
         path=row.path,
@@ -326,9 +318,7 @@ class RerankingRowsFromTables:
         """One row per query and candidate."""
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._read_grades_by_query()
-        shown: Mapping[str, Iterable[str]] = (
-            judged if self.top_ranked is None else _read_top_ranked(self.top_ranked)
-        )
+        shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _read_top_ranked(self.top_ranked)
         # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
@@ -375,9 +365,7 @@ class _RerankingItem:
     relevance: list[float] = field(default_factory=list)
 
 
-def read_reranking_set(
-    source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int
-) -> RerankingSet:
+def read_reranking_set(source: RowSource, intake: SkipRecordingReader, limit: int | None, seed: int) -> RerankingSet:
     """Queries with their candidates; `limit` counts queries.
 
     A row is a query (a text or several) with its `positive` and `negative` texts, or a `query`, one `text`
@@ -416,9 +404,7 @@ def _iterate_nested_reranking_items(
     return intake.read(source, ["query", "positive", "negative"], parse, SmallestHashSample(None, 0))
 
 
-def _group_candidate_rows(
-    source: RowSource, intake: SkipRecordingReader
-) -> Iterable[tuple[str, _RerankingItem]]:
+def _group_candidate_rows(source: RowSource, intake: SkipRecordingReader) -> Iterable[tuple[str, _RerankingItem]]:
     key_column = "query_id" if "query_id" in source.columns() else "query"
     items: dict[str, _RerankingItem] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
@@ -431,9 +417,7 @@ def _group_candidate_rows(
             item = items.setdefault(key, _RerankingItem())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
-            _add_candidate(
-                item, key, read_text_cell(row, "text"), _read_candidate_gain(row, key, intake), intake
-            )
+            _add_candidate(item, key, read_text_cell(row, "text"), _read_candidate_gain(row, key, intake), intake)
             intake.note_row_language(row)
         except DataError as error:
             raise_or_collect_fault(error)

@@ -149,9 +149,7 @@ def match_pair_columns_by_usual_names(columns: Iterable[str], mapping: Mapping[s
     {'summary_1': 'summary1', 'summary_2': 'summary2'}
     """
     names = tuple(columns)
-    return map_pair_columns_to_canonical_names(names, mapping) or _match_summary_comparison_columns(
-        names, mapping
-    )
+    return map_pair_columns_to_canonical_names(names, mapping) or _match_summary_comparison_columns(names, mapping)
 
 
 def _match_summary_comparison_columns(columns: Sequence[str], mapping: Mapping[str, str]) -> dict[str, str]:
@@ -202,9 +200,7 @@ def list_possible_shapes(columns: Iterable[str]) -> tuple[str, ...]:
     False
     """
     names = frozenset(columns)
-    return tuple(
-        shape for shape in SHAPES if shape != "retrieval" and not names & FOREIGN.get(shape, frozenset())
-    )
+    return tuple(shape for shape in SHAPES if shape != "retrieval" and not names & FOREIGN.get(shape, frozenset()))
 
 
 def check_mapping_targets(mapping: Mapping[str, str]) -> None:

@@ -73,15 +73,10 @@ def open_sample_dataset(folder: Path) -> Dataset:
     )
     document = RenamedColumnsView(texts, {"doc_id": "id", "document": "text"})
     rated = RenamedColumnsView(
-        JoinedColumnsView(summaries, document, "doc_id", ("document",)),
-        {"text": "document", "summary": "text"},
+        JoinedColumnsView(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
     )
-    preferred, rest = (
-        FilteredRowsView(rated, {"preferred": frozenset({value})}) for value in ("true", "false")
-    )
-    reference = RenamedColumnsView(
-        SelectedColumnsView(preferred, ("doc_id", "summary")), {"references": "summary"}
-    )
+    preferred, rest = (FilteredRowsView(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
+    reference = RenamedColumnsView(SelectedColumnsView(preferred, ("doc_id", "summary")), {"references": "summary"})
     second = RenamedColumnsView(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
     passages, grades = SampleParagraphs(texts), SamplePassageGrades(questions)
     judged = SampleDocumentGrades(questions)
@@ -98,9 +93,7 @@ def open_sample_dataset(folder: Path) -> Dataset:
         "pairs": pairs,
         "labelled_pairs": ThresholdLabelView(pairs, "score", 3),
         "reranking": ThresholdLabelView(
-            RerankingRowsFromTables(short, questions, judged, CandidateDocumentsPerQuestion(judged, texts)),
-            "label",
-            4,
+            RerankingRowsFromTables(short, questions, judged, CandidateDocumentsPerQuestion(judged, texts)), "label", 4
         ),
         "corpus": passages,
         "queries": questions,
@@ -212,17 +205,13 @@ class CandidateDocumentsPerQuestion(SourceView):
                 yield SourceRow(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
 
 
-def split_table_by_shape(
-    raw: RowSource, mapping: Mapping[str, str], split: str | None
-) -> dict[str, RowSource]:
+def split_table_by_shape(raw: RowSource, mapping: Mapping[str, str], split: str | None) -> dict[str, RowSource]:
     """Shape -> the rows of `raw` under the mapped names, those of `split` where one is named.
 
     A classification keeps its rows to train on. What the mapping has as `same` is the label of pairs that are alike.
     DataError for a table that no shape can be made of.
     """
-    source: RowSource = RenamedColumnsView(
-        raw, {name: column for name, column in mapping.items() if name != "same"}
-    )
+    source: RowSource = RenamedColumnsView(raw, {name: column for name, column in mapping.items() if name != "same"})
     if "same" in mapping:
         source = BinarizedLabelView(source, mapping["same"])
     if "title" in mapping:
@@ -233,9 +222,7 @@ def split_table_by_shape(
         raise make_missing_column_error(source, "text")
     if split is None:
         return dict.fromkeys(shapes, source)
-    parts: dict[str, RowSource] = dict.fromkeys(
-        shapes, FilteredRowsView(source, {"split": frozenset({split})})
-    )
+    parts: dict[str, RowSource] = dict.fromkeys(shapes, FilteredRowsView(source, {"split": frozenset({split})}))
     if "classification" in parts and not find_missing_columns("classification", columns):
         parts["classification"] = SplitRenamedToTestView(source, split)
     return parts
@@ -247,11 +234,7 @@ SIDES = ("train", "test")
 def is_folder_of_dataset_tables(folder: Path, split: str | None = None) -> bool:
     """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
     sides = all(find_table_in_folder(folder, side) for side in ("train", split or "test"))
-    return (
-        sides
-        or (folder / "qrels").exists()
-        or any(find_table_in_folder(folder, part) for part in RETRIEVAL_PARTS)
-    )
+    return sides or (folder / "qrels").exists() or any(find_table_in_folder(folder, part) for part in RETRIEVAL_PARTS)
 
 
 def has_document_files(folder: Path) -> bool:
@@ -281,9 +264,7 @@ _TABLES = (".jsonl", ".jsonl.gz")
 _QRELS = (".tsv", ".tsv.gz", ".jsonl", ".jsonl.gz")
 
 
-def open_retrieval_folder(
-    folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
-) -> Dataset:
+def open_retrieval_folder(folder: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     """The retrieval set in `folder`, whose corpus also serves as documents, or its classification.
 
     It holds `corpus.jsonl` (or a folder `corpus` of documents), `queries.jsonl` (each also .gz) and
@@ -297,8 +278,7 @@ def open_retrieval_folder(
     if all(sides) and not find_table_in_folder(folder, "corpus"):
         return _open_classification_sides(folder, [path for path in sides if path], mapping, grades)
     paths = {
-        part: _find_file_with_any_suffix(folder, part, _TABLES)
-        for part in _list_retrieval_parts_in_tables(folder)
+        part: _find_file_with_any_suffix(folder, part, _TABLES) for part in _list_retrieval_parts_in_tables(folder)
     }
     paths["qrels"], by_column = _find_qrels_file_and_split_kind(folder, split)
     raw = {part: open_table_ignoring_unused_options(path, reading) for part, path in paths.items()}
@@ -339,9 +319,7 @@ def _open_classification_sides(
     folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None
 ) -> Dataset:
     if grades is not None:
-        raise UsageError(
-            f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
-        )
+        raise UsageError(f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     reading, columns = split_reading_from_mapping(mapping)
     tables = [
         (
@@ -378,9 +356,7 @@ def _find_qrels_file_and_split_kind(folder: Path, split: str | None) -> tuple[Pa
     if chosen not in files:
         near = find_nearest_name(chosen, files)
         raise DataError(
-            f"there are no qrels for the split {chosen!r}"
-            if chosen
-            else "there are several splits, none called test",
+            f"there are no qrels for the split {chosen!r}" if chosen else "there are several splits, none called test",
             path=folder / "qrels",
             found=", ".join(files) or "no qrels file",
             mend=f"Choose a split with --split {near or next(iter(files), 'NAME')}.",
@@ -413,11 +389,7 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def open_dataset(
-    spec: str | Path,
-    *,
-    mapping: Mapping[str, str] = _NOTHING,
-    split: str | None = None,
-    grades: str | None = None,
+    spec: str | Path, *, mapping: Mapping[str, str] = _NOTHING, split: str | None = None, grades: str | None = None
 ) -> Dataset:
     """The dataset that `spec` names: a catalogue name, or a path to a table, a BEIR folder or a description.
 
@@ -495,17 +467,13 @@ def split_tasks_from_spec(spec: str) -> tuple[str, tuple[str, ...]]:
     return f"{head}?{rest}" if rest else head, tuple(dict.fromkeys(names))
 
 
-def _open_dataset_spec(
-    spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None
-) -> Dataset:
+def _open_dataset_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _open_catalogue_dataset(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
     if (blocked := find_path_blocking_access(path)) is not None:
-        raise DataError(
-            "you have no permission to read this", path=blocked, mend=advise_on_denied_reading(blocked)
-        )
+        raise DataError("you have no permission to read this", path=blocked, mend=advise_on_denied_reading(blocked))
     if not path.exists():
         if documents := _open_chunked_documents(spec, mapping, split, grades):
             return documents
@@ -521,9 +489,7 @@ def _open_dataset_spec(
     return _open_table_dataset(path, mapping, split, grades)
 
 
-def _open_data_folder(
-    path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
-) -> Dataset:
+def _open_data_folder(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     """Open a folder of tables that say what they are, else one of documents."""
     if not is_folder_of_dataset_tables(path, split) and has_document_files(path):
         return _open_documents(path, "", mapping, split, grades)
@@ -550,9 +516,7 @@ def _open_documents(
                 f"{folder} is read as a folder of documents, so {flag} cannot be used.",
                 mend=f"Leave {flag} out, or pass a table in the folder.",
             )
-    return open_document_folder(
-        folder, parse_chunking_options(query, f"{folder}?{query}") if query else USUAL
-    )
+    return open_document_folder(folder, parse_chunking_options(query, f"{folder}?{query}") if query else USUAL)
 
 
 def parse_mapping(text: str) -> dict[str, str]:
@@ -574,9 +538,7 @@ def parse_mapping(text: str) -> dict[str, str]:
     return mapping
 
 
-def _open_table_dataset(
-    path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None
-) -> Dataset:
+def _open_table_dataset(path: Path, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     reading, columns = split_reading_from_mapping(mapping)
@@ -611,9 +573,7 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
         on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
             f"{spec!r} is a URL, but Embassay does not download data from URLs.",
-            mend=f"Read it from the Hugging Face hub: -d {hub}"
-            if on_hub
-            else f"Download it first: curl -LO {spec}",
+            mend=f"Read it from the Hugging Face hub: -d {hub}" if on_hub else f"Download it first: curl -LO {spec}",
         )
     names = [*(entry.name for entry in DATASETS), *read_all_suites()]
     several = spec.replace(",", " ").split()
@@ -627,10 +587,7 @@ def _make_unknown_dataset_error(spec: str, path: Path) -> UsageError:
         # A folder of a million files must not make a slip of the pen slow.
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
     )
-    near = [
-        *get_close_matches(spec, names, n=2, cutoff=0.5),
-        *get_close_matches(str(path), files, n=2, cutoff=0.7),
-    ]
+    near = [*get_close_matches(spec, names, n=2, cutoff=0.5), *get_close_matches(str(path), files, n=2, cutoff=0.7)]
     hint = f"Did you mean {' or '.join(near)}? " if near else ""
     return UsageError(
         f"The catalogue has no dataset called {spec!r}, and there is no file or folder {str(path)!r}.",

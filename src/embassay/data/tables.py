@@ -211,9 +211,7 @@ def open_table_file(path: Path, reading: DelimitedReadOptions = USUAL) -> RowSou
 def open_table_ignoring_unused_options(path: Path, reading: DelimitedReadOptions) -> RowSource:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
     suffix = find_known_suffix(path.name)
-    return open_table_file(
-        path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL
-    )
+    return open_table_file(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
 
 
 def find_known_suffix(name: str) -> str:
@@ -239,14 +237,7 @@ def _check_reading_unused(path: Path, reading: DelimitedReadOptions) -> Path:
     return path
 
 
-_JSON_NAMES = {
-    list: "list",
-    str: "text",
-    int: "number",
-    float: "number",
-    bool: "truth value",
-    type(None): "null",
-}
+_JSON_NAMES = {list: "list", str: "text", int: "number", float: "number", bool: "truth value", type(None): "null"}
 
 
 def unroll_list_columns(source: RowSource, lists: tuple[str, ...]) -> RowSource:
@@ -271,9 +262,7 @@ class UnrolledListsSource(SourceView):
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows of every row."""
         keys = [name for name in ("id", "set") if name in self.source.columns()]
-        for number, row in enumerate(
-            self.source.rows(drop_repeated_columns((*columns, *self.lists, *keys))), 1
-        ):
+        for number, row in enumerate(self.source.rows(drop_repeated_columns((*columns, *self.lists, *keys))), 1):
             try:
                 key = read_row_id(row, "id") if "id" in keys else str(number)
                 group = f"{outer}/{key}" if "set" in keys and (outer := read_label_cell(row, "set")) else key

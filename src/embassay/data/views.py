@@ -192,9 +192,7 @@ class RenamedColumnsView(SourceView):
         names = self.source.columns()
         aliased = (target for target, alias in ALIASES.items() if alias in names)
         gone = {target for target, column in self.mapping.items() if not column}
-        return tuple(
-            name for name in drop_repeated_columns((*self.mapping, *names, *aliased)) if name not in gone
-        )
+        return tuple(name for name in drop_repeated_columns((*self.mapping, *names, *aliased)) if name not in gone)
 
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
         """The rows under these names."""
@@ -277,9 +275,7 @@ class JoinedColumnsView(SourceView):
         added = tuple(column for column in columns if column in self.added)
         # The other file is not even read where none of its columns is asked for.
         partners = self._index_joined_rows_by_key(added) if added else {}
-        for row in self.source.rows(
-            drop_repeated_columns((*(c for c in columns if c not in added), self.on))
-        ):
+        for row in self.source.rows(drop_repeated_columns((*(c for c in columns if c not in added), self.on))):
             partner = partners.get(read_row_id(row, self.on))
             yield row if partner is None else SourceRow(row.path, row.line, {**row.cells, **partner.cells})
 
@@ -323,8 +319,7 @@ def make_repeated_row_key_error(row: SourceRow, column: str, key: str, first_lin
         f"{column} {key!r} appears twice, first on line {first_line}.",
         path=row.path,
         line=row.line,
-        mend=f"Give every row its own {column}"
-        + (", or number the rows: --map id=." if column == "id" else "."),
+        mend=f"Give every row its own {column}" + (", or number the rows: --map id=." if column == "id" else "."),
     )
 
 
@@ -422,8 +417,7 @@ class BinarizedLabelView(SourceView):
 
     def _binarize_label(self, value: Any) -> int | None:
         text, same = (
-            "" if item is None else normalise_value_to_plain_text(item).strip().lower()
-            for item in (value, self.value)
+            "" if item is None else normalise_value_to_plain_text(item).strip().lower() for item in (value, self.value)
         )
         return int(text == same) if text == same or text not in MISSING - {"none"} else None
 

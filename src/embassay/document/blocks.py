@@ -272,9 +272,7 @@ class Table:
         return tuple(
             column
             if column.style is not None
-            else Column(
-                column.title, column.scale, self._choose_column_alignment(i), column.group, column.labels
-            )
+            else Column(column.title, column.scale, self._choose_column_alignment(i), column.group, column.labels)
             for i, column in enumerate(every)
         )
 
@@ -396,9 +394,7 @@ def make_result_cell(
     if row is None:
         return TableCell("n/a", why="not part of the run")
     if row.value is None:
-        return TableCell(
-            "n/a" if row.n == 0 or not n else f"n = {row.n}", why=row.reason or "no value was recorded"
-        )
+        return TableCell("n/a" if row.n == 0 or not n else f"n = {row.n}", why=row.reason or "no value was recorded")
     bounded = row.ci_low is not None and row.ci_high is not None
     interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if bounded else "no interval"
     words = [row.value, *((row.ci_low, row.ci_high) if bounded else ())]
@@ -457,8 +453,7 @@ def _read_markdown_table(path: Path) -> Table | None:
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
         entries = tuple(
-            TableCell(_strip_cell_markdown(cell), exact=value)
-            for cell, value in zip(cells, values, strict=True)
+            TableCell(_strip_cell_markdown(cell), exact=value) for cell, value in zip(cells, values, strict=True)
         )
         body.append(LabelledTableRow(label.strip("*"), entries))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))

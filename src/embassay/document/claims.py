@@ -56,14 +56,10 @@ def describe_gap_of_best_two(
     size, low, high = claim.value or 0.0, claim.low or 0.0, claim.high or 0.0
     gap = unit.format_value_in_text(size) + (" points" if unit is POINTS else "")
     if claim.relation == "untested":
-        alike = (
-            f" both score {unit.format_value_in_text(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
-        )
+        alike = f" both score {unit.format_value_in_text(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
         return (naming(a), " and ", naming(b), f"{alike} in every resample, so nothing is tested.")
     is_certain = high - low <= EQUAL
-    gap += (
-        " in every resample" if is_certain else f" (95% interval {unit.format_interval_in_text(low, high)})"
-    )
+    gap += " in every resample" if is_certain else f" (95% interval {unit.format_interval_in_text(low, high)})"
     values: list[Sentence] = [(naming(name), f" {unit.format_value_in_text(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
         more = describe_others_maybe_first(first, (a,), naming)

@@ -43,9 +43,7 @@ def make_block_environment(*loaders: BaseLoader) -> Environment:
         lstrip_blocks=True,
     )
     jinja.globals["marks"] = marks
-    jinja.filters.update(
-        said=render_words_as_html, attribute=format_html_attribute, classes=list_cell_css_classes
-    )
+    jinja.filters.update(said=render_words_as_html, attribute=format_html_attribute, classes=list_cell_css_classes)
     return jinja
 
 
@@ -86,9 +84,7 @@ def format_html_attribute(value: Any, name: str) -> Markup:
 def list_cell_css_classes(entry: TableCell, column: Column, table: Table) -> str:
     """The classes of a cell: its ground or its column's style, its own, and whether it is bold."""
     ground = (
-        f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}"
-        if table.is_heatmap and not column.style
-        else column.style
+        f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}" if table.is_heatmap and not column.style else column.style
     )
     return " ".join(filter(None, (ground, entry.style, "best" if entry.bold else "")))
 

@@ -46,9 +46,7 @@ class LinearScale:
         text = f"{value * self.factor:.{decimals}f}"
         # Rounded to 0, a small negative number would be -0.0.
         text = f"{float(text):.{decimals}f}" if float(text) else "0"
-        return (
-            text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
-        )
+        return text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
 
 
 SHARES = LinearScale(0.0, 1.0, 0.5, 100.0)
@@ -56,11 +54,7 @@ SHARES = LinearScale(0.0, 1.0, 0.5, 100.0)
 
 
 def fit_axis_scale(
-    values: Iterable[float],
-    *,
-    most: int = 4,
-    within: tuple[float, float] | None = (0.0, 1.0),
-    factor: float = 1.0,
+    values: Iterable[float], *, most: int = 4, within: tuple[float, float] | None = (0.0, 1.0), factor: float = 1.0
 ) -> LinearScale:
     """The scale of pooled values (ends of intervals included): 8% padding, a step of 1, 2 or 5, at most
     `most` steps.
@@ -183,9 +177,7 @@ def draw_interval_mark(
     return draw_range_bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
 
 
-def draw_difference_mark(
-    low: float | None, value: float, high: float | None, kind: Kind, scale: LinearScale
-) -> Markup:
+def draw_difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: LinearScale) -> Markup:
     """Draw the bar and tick of a difference with its interval, and the zero line in ink."""
     return draw_range_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
 
@@ -229,9 +221,7 @@ def make_confidence_label_markup(level: str) -> Markup:
 
 def write_mark_position_css(html: str) -> str:
     """The rules of all places that the marks of a page name."""
-    marks = {
-        match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
-    }
+    marks = {match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)}
     return _format_css_percent_rules(sorted(marks))
 
 

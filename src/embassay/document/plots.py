@@ -64,12 +64,8 @@ def draw_grid_bands_lines_and_points(tracks: Sequence[PlotLine], y: LinearScale,
     rows = "".join(f"M0 {compute_plot_y_position(y, tick)}H100" for tick in y.tick_values)
     bands = "".join(_draw_interval_band(track) for track in tracks)
     lines = "".join(_draw_plot_line(track) for track in tracks)
-    inner = nest_stretched_drawing(
-        f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16
-    )
-    return inner + "".join(
-        _draw_line_point_markers(track) for track in tracks if CLASSES[track.kind] in GLYPHS
-    )
+    inner = nest_stretched_drawing(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
+    return inner + "".join(_draw_line_point_markers(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
 
 
 def nest_stretched_drawing(parts: str, left: float, wide: float, height: float) -> str:
@@ -93,16 +89,12 @@ def draw_line_names(
     have none."""
     every = [*zip(called, (track.points[-1][1] for track in tracks), strict=True), *plain]
     parts = []
-    for height, i in (
-        spread_label_heights(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ()
-    ):
+    for height, i in spread_label_heights(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
         name = escape(every[i][0])
         if i >= len(tracks):
             parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
-        parts.append(
-            f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_line_legend_sign(tracks[i])}</svg>'
-        )
+        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_line_legend_sign(tracks[i])}</svg>')
         parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
@@ -126,11 +118,7 @@ def make_system_plot_lines(
             PlotLine(
                 tuple((100 * at, compute_plot_y_position(y, row.value or 0.0)) for at, row in points),
                 tuple(
-                    (
-                        100 * at,
-                        compute_plot_y_position(y, row.ci_high),
-                        compute_plot_y_position(y, row.ci_low),
-                    )
+                    (100 * at, compute_plot_y_position(y, row.ci_high), compute_plot_y_position(y, row.ci_low))
                     for at, row in points
                     if row.ci_low is not None and row.ci_high is not None
                 ),
@@ -205,9 +193,7 @@ def draw_line_chart(
         draw_grid_bands_lines_and_points(
             tracks,
             y,
-            _DIAGONAL.format(compute_plot_y_position(y, y.low), compute_plot_y_position(y, y.high))
-            if diagonal
-            else "",
+            _DIAGONAL.format(compute_plot_y_position(y, y.low), compute_plot_y_position(y, y.high)) if diagonal else "",
         ),
         draw_line_names(tracks, [line.name for line in shown]),
     ]
@@ -306,9 +292,7 @@ def _draw_threshold_lines(x: PlotAxis, y: PlotAxis) -> list[str]:
 def _draw_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) -> list[str]:
     """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
     places = {
-        name: [
-            (x.at(point.x), _chart_y_position(y, point.y)) for point in points if CLASSES[point.kind] == name
-        ]
+        name: [(x.at(point.x), _chart_y_position(y, point.y)) for point in points if CLASSES[point.kind] == name]
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
@@ -336,11 +320,7 @@ def _label_points(points: Sequence[PlotPoint], x: LinearScale, y: LinearScale) -
         if not point.label:
             continue
         at = _chart_y_position(y, point.y)
-        marks = [
-            _chart_y_position(y, p.y)
-            for p in points
-            if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH
-        ]
+        marks = [_chart_y_position(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH]
         # Where no move is free the label stands at its point: the table has it in any case.
         place = next((at + move for move in MOVES if _is_label_place_free(at + move, taken, marks)), at)
         taken.append(place)
@@ -360,6 +340,4 @@ def _has_room_on_right(across: float, label: str) -> bool:
 
 def _is_label_place_free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
-    return all(abs(place - there) >= LINE for there in taken) and all(
-        abs(place - mark) >= LINE - 4 for mark in marks
-    )
+    return all(abs(place - there) >= LINE for there in taken) and all(abs(place - mark) >= LINE - 4 for mark in marks)

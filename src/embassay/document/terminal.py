@@ -47,9 +47,7 @@ class TerminalPrintLimits:
     unicode: bool = True
 
 
-def draw_terminal_blocks(
-    blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True
-) -> Text:
+def draw_terminal_blocks(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
     """Verdicts, texts, tables, lists and notes one below the other, a line between; print it with a rich console.
 
     Columns that do not fit `width` are dropped from the right, never cut, and counted; `wide` keeps all of them, and
@@ -70,11 +68,7 @@ def select_blocks_for_terminal(blocks: Iterable[Block]) -> Iterator[Block]:
 def is_table_within_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
     return (
-        len(
-            _keep_column_widths_that_fit(
-                _PrintableTable.of(table, TerminalPrintLimits()).column_widths, width
-            )
-        )
+        len(_keep_column_widths_that_fit(_PrintableTable.of(table, TerminalPrintLimits()).column_widths, width))
         == len(table.columns) + 1
     )
 
@@ -132,9 +126,7 @@ def _draw_caution_notes(block: CautionNotes, room: TerminalPrintLimits) -> list[
     lines = _draw_bullets(BulletList((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
-        lines.append(
-            Text(f"{numbers.format_noun_count(more, 'more note')}: --wide and the report show {them}")
-        )
+        lines.append(Text(f"{numbers.format_noun_count(more, 'more note')}: --wide and the report show {them}"))
     return lines
 
 
@@ -169,9 +161,7 @@ class _PrintableTable:
         more = (Text(title), *map(Text, cells))
         return _PrintableTable(
             (*self.columns[: place + 1], Column(title, style=""), *self.columns[place + 1 :]),
-            tuple(
-                (*row[: place + 1], new, *row[place + 1 :]) for row, new in zip(self.cells, more, strict=True)
-            ),
+            tuple((*row[: place + 1], new, *row[place + 1 :]) for row, new in zip(self.cells, more, strict=True)),
         )
 
 
@@ -206,14 +196,10 @@ def _keep_column_widths_that_fit(widths: Sequence[int], width: int) -> Sequence[
     return widths[:shown]
 
 
-def _add_interval_column_to_table(
-    grid: _PrintableTable, table: Table, room: TerminalPrintLimits
-) -> _PrintableTable:
+def _add_interval_column_to_table(grid: _PrintableTable, table: Table, room: TerminalPrintLimits) -> _PrintableTable:
     """Strips of intervals after the column that has a scale: on a broad terminal, and only where no number has to go
     for them."""
-    place, scale = next(
-        ((i, column.scale) for i, column in enumerate(grid.columns) if column.scale), (0, None)
-    )
+    place, scale = next(((i, column.scale) for i, column in enumerate(grid.columns) if column.scale), (0, None))
     if scale is None or not room.unicode or room.width < STRIP_FROM:
         return grid
     left = room.width - sum(width + GAP for width in grid.column_widths)
@@ -221,9 +207,7 @@ def _add_interval_column_to_table(
     if width < 9:
         return grid
     spans = [_list_value_and_interval_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.insert_column_after(
-        place, "", [_draw_interval_as_text_strip(ends, scale, width) for ends in spans]
-    )
+    return grid.insert_column_after(place, "", [_draw_interval_as_text_strip(ends, scale, width) for ends in spans])
 
 
 def _list_value_and_interval_ends(entry: TableCell) -> list[float]:
@@ -249,9 +233,7 @@ def _format_cell_as_styled_text(entry: TableCell, room: TerminalPrintLimits) -> 
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
-    said = _convert_words_to_plain_text(entry.text) + (
-        f" {entry.small}" if entry.small and entry.exact else ""
-    )
+    said = _convert_words_to_plain_text(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
     style = "bold" if entry.bold else STYLES.get(entry.style) or _find_style_of_first_words(entry.text)
     text = _replace_unprintable(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
@@ -281,9 +263,7 @@ def _convert_words_to_plain_text(said: Said) -> str:
     return said if isinstance(said, str) else convert_sentence_to_text(said)
 
 
-def _join_row_cells_into_line(
-    cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]
-) -> Text:
+def _join_row_cells_into_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
     from rich.text import Text
 
     line = Text()
@@ -307,9 +287,7 @@ def _wrap_table_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequ
         yield _join_row_cells_into_line(row, columns, widths)
         return
     for i, piece in enumerate(fold_text_to_width(row[last].plain, widths[last], True)):
-        yield _join_row_cells_into_line(
-            [*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths
-        )
+        yield _join_row_cells_into_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
 
 
 _DRAWN: dict[type, Callable[[Any, TerminalPrintLimits], list[Text]]] = {

@@ -96,9 +96,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "", s
     return writers[form](runs, out, single)
 
 
-def _export_runs_for_publication(
-    runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str
-) -> Exported:
+def _export_runs_for_publication(runs: Sequence[LoadedRunFolder], form: Form, out: Path, source: str) -> Exported:
     files, rows, lost = WRITERS[form](runs, out, source)
     return Exported(out, files, rows, tuple(starmap(LeftOut, lost)))
 
@@ -128,9 +126,7 @@ def _export_mteb(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> Ex
             }
             text = format_ascii_json({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
-            write_file_atomically(
-                out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text
-            )
+            write_file_atomically(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
         written = write_result_files(documents, out, _collect_model_metas(runs))
         entries, files = written.entries, written.files + written.models
@@ -162,9 +158,7 @@ def _collect_model_metas(runs: Sequence[LoadedRunFolder]) -> Mapping[Owner, Mapp
     return metas
 
 
-def _make_model_meta(
-    run: LoadedRunFolder, system: Mapping[str, Any], name: str, revision: str
-) -> Mapping[str, Any]:
+def _make_model_meta(run: LoadedRunFolder, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
     facts = system.get("facts") or {}
     spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
     numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
@@ -197,18 +191,12 @@ def _export_latex(runs: Sequence[LoadedRunFolder], out: Path, single: bool) -> E
                 "that are not headlines; csv and parquet contain every row")
         for table in tables.values()
     ]  # fmt: skip
-    return Exported(
-        out, 1 if single else len(tables), shown, tuple(left_out for left_out in left if left_out.rows)
-    )
+    return Exported(out, 1 if single else len(tables), shown, tuple(left_out for left_out in left if left_out.rows))
 
 
-def _export_named_latex_table(
-    runs: Sequence[LoadedRunFolder], table: str, out: Path, single: bool
-) -> Exported:
+def _export_named_latex_table(runs: Sequence[LoadedRunFolder], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
-    paths = {
-        name: run.path / "tables" / f"{table}.tex" for name, run in _map_file_names_to_runs(runs).items()
-    }
+    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _map_file_names_to_runs(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
@@ -219,9 +207,7 @@ def _export_named_latex_table(
             mend = f"Available tables: {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
-        write_file_atomically(
-            out, "\n".join(texts.values()) + format_latex_comments(format_bibtex_of_run_papers(runs))
-        )
+        write_file_atomically(out, "\n".join(texts.values()) + format_latex_comments(format_bibtex_of_run_papers(runs)))
     else:
         for name, text in texts.items():
             write_file_atomically(out / f"{name}-{table}.tex", text)
@@ -249,9 +235,7 @@ def _describe_available_figures(runs: Sequence[LoadedRunFolder]) -> str:
 def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, table: str) -> Exported:
 
     figures = [
-        (name, drawn)
-        for name, run in _map_file_names_to_runs(runs).items()
-        for drawn in make_run_figures(run, table)
+        (name, drawn) for name, run in _map_file_names_to_runs(runs).items() for drawn in make_run_figures(run, table)
     ]
     if not figures:
         raise UsageError(
@@ -268,9 +252,7 @@ def _export_figures(runs: Sequence[LoadedRunFolder], out: Path, single: bool, ta
         {out: figures[0][1].files[out.suffix.lstrip(".")]}
         if single
         else {
-            out / f"{run}-{drawn.name}.{end}": content
-            for run, drawn in figures
-            for end, content in drawn.files.items()
+            out / f"{run}-{drawn.name}.{end}": content for run, drawn in figures for end, content in drawn.files.items()
         }
     )
     for path, content in files.items():
@@ -290,9 +272,7 @@ def format_bibtex_of_run_papers(runs: Sequence[LoadedRunFolder]) -> str:
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n"
     ]  # fmt: skip
     return "\n".join(
-        part
-        for part in (format_bibtex_of_protocols(run.protocol_name for run in runs), "\n".join(papers))
-        if part
+        part for part in (format_bibtex_of_protocols(run.protocol_name for run in runs), "\n".join(papers)) if part
     )
 
 
@@ -343,9 +323,7 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
     """
     if run.kind not in FITTING:
         left_out.append(
-            LeftOut(
-                run.name, len(run.rows), f"of a {run.kind} run, which measures something MTEB has no task for"
-            )
+            LeftOut(run.name, len(run.rows), f"of a {run.kind} run, which measures something MTEB has no task for")
         )
         return
     groups: dict[tuple[str, str, str], list[Numbered]] = {}
@@ -356,9 +334,7 @@ def make_mteb_run_documents(run: LoadedRunFolder, left_out: list[LeftOut]) -> It
         else:
             over += 1
     if over:
-        left_out.append(
-            LeftOut(run.name, over, "that cover several datasets, but MTEB has one file per dataset")
-        )
+        left_out.append(LeftOut(run.name, over, "that cover several datasets, but MTEB has one file per dataset"))
     headless = 0
     for rows in groups.values():
         document = _make_mteb_document(run, rows)
@@ -445,11 +421,7 @@ def _is_hume_run_from_result_files(run: LoadedRunFolder) -> bool:
 def _make_mteb_score_entry(head: ResultRow, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
-        **{
-            format_mteb_score_name(row.variant, row.measure): row.value
-            for row in of_head
-            if row.value is not None
-        },
+        **{format_mteb_score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None},
         MAIN: math.nan if head.value is None else head.value,
         "hf_subset": head.subset or "default",
         "languages": [format_mteb_language(head.lang)],
@@ -460,9 +432,7 @@ def _find_cell_seconds(run: LoadedRunFolder, first: ResultRow) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [
-        cell.get("seconds")
-        for cell in cells
-        if (cell.get("task"), cell.get("dataset"), cell.get("system")) == where
+        cell.get("seconds") for cell in cells if (cell.get("task"), cell.get("dataset"), cell.get("system")) == where
     ]
     numbers = [value for value in times if isinstance(value, int | float)]
     return math.fsum(numbers) if numbers else None

@@ -111,14 +111,7 @@ _SAGE = {
     "Human Pref.": "human_preference", "cnn-dailymail": "cnn_dailymail", "sumpubmed": "scientific_papers",
     "amazon-polarity": "amazon_polarity", "paul-graham": "paul_graham"
 }  # fmt: skip
-_SAGE_TITLES = (
-    "overall",
-    "comparisons",
-    "ratings",
-    "robustness",
-    "sensitivity to insertion",
-    "sensitivity to removal",
-)
+_SAGE_TITLES = ("overall", "comparisons", "ratings", "robustness", "sensitivity to insertion", "sensitivity to removal")
 _SAGE_TASKS = {"overall": ALL, "human_preference": "preference"}
 
 
@@ -147,11 +140,7 @@ SAGE = tuple(
 
 _LONGER = {"MasakhaNEWS": "MasakhaNEWSClusteringS2S", "RuBQ": "RuBQReranking", "STSBenchmark": "STSB"}
 _SHIFT = make_paper_column_renamer({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
-_PARAPHRASERS = {
-    "Similarity": "semantic_similarity",
-    "Edit distance": "edit_distance",
-    "Runtime (s)": "runtime",
-}
+_PARAPHRASERS = {"Similarity": "semantic_similarity", "Edit distance": "edit_distance", "Runtime (s)": "runtime"}
 _JUDGES = {"HL": "hl_estimate", "CI low": "hl_ci_low", "CI high": "hl_ci_high"}
 _LANGUAGES = {
     "ara": "Arabic", "fra": "French", "deu": "German", "hau": "Hausa", "rus": "Russian", "spa": "Spanish",
@@ -200,11 +189,7 @@ def _find_seven_dataset_mean_scope(row: str, column: str) -> PaperMeanScope | No
 
 PTEB = (
     PaperTableLayout(
-        "table 1",
-        "words per text",
-        "pteb_table1",
-        _make_cell_reader("dataset", _format_dataset_title),
-        label="dataset",
+        "table 1", "words per text", "pteb_table1", _make_cell_reader("dataset", _format_dataset_title), label="dataset"
     ),
     PaperTableLayout(
         "table 2",
@@ -250,12 +235,7 @@ PTEB = (
         over=make_suite_mean_scope_finder("pteb-sts", "sts", "Average"),
     ),
     PaperTableLayout(
-        "table 7",
-        "shifts, runs pooled",
-        "pteb_table7",
-        _format_model_title_of_sts_row,
-        _SHIFT,
-        over=_MEAN_STS,
+        "table 7", "shifts, runs pooled", "pteb_table7", _format_model_title_of_sts_row, _SHIFT, over=_MEAN_STS
     ),
     PaperTableLayout(
         "table 8",
@@ -267,11 +247,7 @@ PTEB = (
         over=make_suite_mean_scope_finder("pteb-en"),
     ),
     PaperTableLayout(
-        "table 9",
-        "seven tasks",
-        "pteb_table9",
-        _format_dataset_and_model,
-        over=_find_seven_dataset_mean_scope,
+        "table 9", "seven tasks", "pteb_table9", _format_dataset_and_model, over=_find_seven_dataset_mean_scope
     ),
     PaperTableLayout(
         "table 10",
@@ -289,19 +265,10 @@ PTEB = (
         "lang",
     ),
     PaperTableLayout(
-        "table 12",
-        "prompts",
-        "pteb_table12",
-        lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
-        over=_MEAN_STS,
+        "table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]), over=_MEAN_STS
     ),
     PaperTableLayout(
-        "table 14",
-        "shifts, runs averaged",
-        "pteb_table14",
-        _format_model_title_of_sts_row,
-        _SHIFT,
-        over=_MEAN_STS,
+        "table 14", "shifts, runs averaged", "pteb_table14", _format_model_title_of_sts_row, _SHIFT, over=_MEAN_STS
     ),
 )
 
@@ -357,9 +324,7 @@ def _format_paper_index_title(row: Row) -> str:
 
 
 def _make_probe_row_titler(names: Mapping[str, str]) -> Callable[[Row], str]:
-    return lambda row: (
-        f"{row['lang'].upper()}, {names.get(title := format_paper_model_title(row['system']), title)}"
-    )
+    return lambda row: f"{row['lang'].upper()}, {names.get(title := format_paper_model_title(row['system']), title)}"
 
 
 def _format_probe_title_of_queries_as_asked(row: Row) -> str:
@@ -377,9 +342,7 @@ def _find_quality_column_mean_scope(row: str, column: str) -> PaperMeanScope | N
     """Find the mean of a quality column, which a corpus other than the paper's cannot compare."""
     del row
     return (
-        PaperMeanScope("")
-        if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf"))
-        else None
+        PaperMeanScope("") if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf")) else None
     )
 
 
@@ -417,11 +380,7 @@ RAG = (
         _CEILINGS,
     ),
     _make_paper_table_layout_of_stacks(
-        "5.2 %PROC",
-        "actual and possible",
-        "rag_table4",
-        _find_measure_of_hybrid_stack_row,
-        {"%PROC": "percent_proc"},
+        "5.2 %PROC", "actual and possible", "rag_table4", _find_measure_of_hybrid_stack_row, {"%PROC": "percent_proc"}
     ),
     _make_paper_table_layout_of_stacks(
         "5.2 leaderboard, @10",
@@ -492,10 +451,7 @@ RAG = (
         others=False,
     ),
     PaperTableLayout(
-        "4.4 similarity",
-        "similarity by small-talk level",
-        "rag_table12",
-        _format_probe_title_of_queries_as_asked,
+        "4.4 similarity", "similarity by small-talk level", "rag_table12", _format_probe_title_of_queries_as_asked
     ),
     PaperTableLayout(
         "4.4 noise",
@@ -509,9 +465,7 @@ RAG = (
         "tokens per candidate",
         "rag_table14",
         lambda row: (
-            f"{format_paper_model_title(row['Reranker'])}, K={row['K']}"
-            if format_dense_stack_title(row)
-            else ""
+            f"{format_paper_model_title(row['Reranker'])}, K={row['K']}" if format_dense_stack_title(row) else ""
         ),
         {"Tokens per candidate": "mean_tokens", "SD": "std"},
     ),
@@ -526,11 +480,7 @@ RAG = (
         "A.8 rerank-2.5-lite", "rerank-2.5-lite by depth", "rag_stacks", format_dense_stack_title, _MEASURES
     ),
     _make_paper_table_layout_of_stacks(
-        "A.9 ceilings",
-        "best possible order of dense pools",
-        "rag_table2[1-9]",
-        format_dense_stack_title,
-        _CEILINGS,
+        "A.9 ceilings", "best possible order of dense pools", "rag_table2[1-9]", format_dense_stack_title, _CEILINGS
     ),
 )
 
@@ -574,11 +524,7 @@ HUME = (
         label="model",
     ),
     PaperTableLayout(
-        "table 2",
-        "language models by task family",
-        "hume_table2",
-        _format_row_category_title,
-        label="category",
+        "table 2", "language models by task family", "hume_table2", _format_row_category_title, label="category"
     ),
     *(
         PaperTableLayout(

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.interchange.side_by_side import (
-    NAME,
-    NUMBER,
-    draw_texts_with_wordings_figure,
-    read_texts_with_paraphrases,
-)
+from embassay.interchange.side_by_side import NAME, NUMBER, draw_texts_with_wordings_figure, read_texts_with_paraphrases
 from embassay.interchange.tables import (
     LoadedRunFolder,
     ScoreColumn,
@@ -56,11 +51,7 @@ def format_value_with_interval(
     """A value in its unit, with its interval small beside it where there is one."""
     text = escape_latex(unit.text(value))
     text = rf"\textbf{{{text}}}" if bold else text
-    return (
-        text
-        if low is None or high is None
-        else rf"{text} {{\scriptsize {escape_latex(unit.interval(low, high))}}}"
-    )
+    return text if low is None or high is None else rf"{text} {{\scriptsize {escape_latex(unit.interval(low, high))}}}"
 
 
 def write_latex_table(table: SystemScoreTable) -> str:
@@ -80,9 +71,7 @@ def write_latex_table(table: SystemScoreTable) -> str:
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
         lines += [
             "",
-            *_iterate_latex_lines_of_table_part(
-                table, places, of, number, empty if number == len(parts) else ()
-            ),
+            *_iterate_latex_lines_of_table_part(table, places, of, number, empty if number == len(parts) else ()),
         ]
     return "\n".join(lines) + "\n"
 
@@ -120,13 +109,9 @@ def _iterate_latex_lines_of_table_part(
 
 def _write_column_heads(columns: Sequence[ScoreColumn], before: Sequence[str]) -> Iterator[str]:
     """Write the heads of columns: what each is of, and below it the measure if that differs."""
-    titles = [
-        _escape_latex_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
-    ]
+    titles = [_escape_latex_words(column.title.removesuffix(column.measure) or column.measure) for column in columns]
     yield " & ".join([*before, "System", *titles]) + r" \\"
-    measures = [
-        _escape_latex_words(column.measure) if column.measure != column.title else "" for column in columns
-    ]
+    measures = [_escape_latex_words(column.measure) if column.measure != column.title else "" for column in columns]
     if any(measures):
         yield " & ".join([*([""] * len(before)), "", *measures]) + r" \\"
     yield r"\midrule"
@@ -143,9 +128,7 @@ def _write_table_caption(table: SystemScoreTable, unit: MeasureFormat, of: str) 
     if unit.factor != 1:
         sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        sentences.append(
-            "Rank: the ranks that the tests allow, among the systems between two horizontal lines."
-        )
+        sentences.append("Rank: the ranks that the tests allow, among the systems between two horizontal lines.")
     if any(table.first):
         sentences.append("Bold: may be first according to the tests.")
     return " ".join(sentences)
@@ -174,9 +157,7 @@ def _list_missing_reasons(table: SystemScoreTable, places: Sequence[int]) -> Ite
 def _describe_empty_columns(table: SystemScoreTable, empty: Sequence[int]) -> Iterator[str]:
     """Describe which columns nobody has a value in, each with its first reason."""
     for j in empty:
-        reasons = dict.fromkeys(
-            row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
-        )
+        reasons = dict.fromkeys(row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason)
         reason = next(iter(reasons), "no value")
         yield f"{_escape_latex_words(table.columns[j].title)} is left out: {escape_latex(reason)}."
 
@@ -237,7 +218,7 @@ class TableChartPlan:
     def paper_figure_name(self) -> str:
         """The name of the figure after its paper, such as `pteb_figure7`; empty for one of ours.
 
-        >>> TableChartPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
+        >>> TableChartPlan("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).paper_figure_name
         'pteb_figure4'
         """
         paper, _, place = self.title.partition(", figure ")
@@ -329,11 +310,7 @@ def make_run_figures(run: LoadedRunFolder, only: str = "") -> list[PaperFigure]:
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
         drawn = [*(_draw_score_panels(run) if scored else ()), *_draw_table_figures(run, only)]
-        if (
-            only in ("", NAME, NUMBER)
-            and run.kind == "pteb"
-            and (texts := list(read_texts_with_paraphrases(run.path)))
-        ):
+        if only in ("", NAME, NUMBER) and run.kind == "pteb" and (texts := list(read_texts_with_paraphrases(run.path))):
             drawn.append(_render_figure_files(NAME, draw_texts_with_wordings_figure(texts), len(texts), 0))
         return drawn
 
@@ -417,12 +394,7 @@ def _draw_mark_rows(axes: Axes, marks: Sequence[NamedEstimate], names: Sequence[
         colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
         if mark.low is not None and mark.high is not None:
             axes.plot(
-                [mark.low, mark.high],
-                [place, place],
-                color=colour,
-                linewidth=2.2,
-                alpha=0.45,
-                solid_capstyle="butt",
+                [mark.low, mark.high], [place, place], color=colour, linewidth=2.2, alpha=0.45, solid_capstyle="butt"
             )
         if mark.value is not None:
             inside = colour if filled else "white"
@@ -528,9 +500,7 @@ def _draw_line_per_row(
     figure = _make_panel_figure(3.6)
     axes, shown = figure.axes[0], 0
     for row in rows:
-        points = [
-            (i, value) for i, name in enumerate(heads) if (value := _read_cell_number(row, name)) is not None
-        ]
+        points = [(i, value) for i, name in enumerate(heads) if (value := _read_cell_number(row, name)) is not None]
         if points and shown < MOST_SERIES:
             across, up = zip(*points, strict=True)
             line: dict[str, Any] = {
@@ -593,8 +563,6 @@ def _render_figure_files(name: str, figure: Figure, rows: int, left: int) -> Pap
             figure.savefig(buffer, format=end, metadata=said)
         # Names of strangers may hold what XML cannot.
         files[end] = (
-            replace_control_characters(buffer.getvalue().decode()).encode()
-            if end == "svg"
-            else buffer.getvalue()
+            replace_control_characters(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
         )
     return PaperFigure(name, files, rows, left)

@@ -137,10 +137,7 @@ def _name_evaluation_file(run: LoadedRunFolder, system: str) -> Path:
 def _make_evaluation_record(
     run: LoadedRunFolder, system: str, values: Sequence[TrackedSystemHeadline], organization: str
 ) -> Plain:
-    model, moment = (
-        make_published_model_name(system),
-        _convert_iso_time_to_epoch_text(run.manifest.get("updated")),
-    )
+    model, moment = (make_published_model_name(system), _convert_iso_time_to_epoch_text(run.manifest.get("updated")))
     missing = [value for value in values if value.row.value is None]
     notes = {f"missing: {value.column.title}": value.row.reason or "no value" for value in missing}
     return {
@@ -180,9 +177,7 @@ def _describe_evaluator_relation(organization: str, model: PublishedModelName) -
 
 def _list_system_facts(run: LoadedRunFolder, system: str) -> dict[str, str]:
     """List the facts that the run knows of a system, as texts."""
-    known: Mapping[str, Any] = next(
-        (entry for entry in run.manifest.get("systems", ()) if entry["name"] == system), {}
-    )
+    known: Mapping[str, Any] = next((entry for entry in run.manifest.get("systems", ()) if entry["name"] == system), {})
     identity = known.get("identity")
     revision = digest_json(identity)[:12] if identity else None
     facts = {"revision": revision, "identity": identity, **(known.get("facts") or {})}
@@ -218,11 +213,7 @@ def _make_publication_result_record(run: LoadedRunFolder, value: TrackedSystemHe
 def _make_source_data_record(run: LoadedRunFolder, column: ScoreColumn) -> Plain:
     names = [column.dataset] if column.dataset else _list_task_datasets(run, column.task)
     details = {f"fingerprint of {name}": run.fingerprint(name) for name in names if run.fingerprint(name)}
-    described = {
-        "dataset_name": ", ".join(names) or "unknown",
-        "source_type": "other",
-        "additional_details": details,
-    }
+    described = {"dataset_name": ", ".join(names) or "unknown", "source_type": "other", "additional_details": details}
     hub = find_dataset_location_on_hub(run, column.dataset)
     if hub is None:
         return described
@@ -296,13 +287,9 @@ def write_files_of_hub_results_and_cards(
             if hub is None or value.row.value is None:
                 beside[run.name] += 1
                 continue
-            entries.setdefault(value.column.dataset, []).append(
-                _make_hub_result_entry(run, value, hub, source_url)
-            )
+            entries.setdefault(value.column.dataset, []).append(_make_hub_result_entry(run, value, hub, source_url))
         for dataset, listed in entries.items():
-            write_file_atomically(
-                folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _format_yaml(listed)
-            )
+            write_file_atomically(folder / RESULTS / f"embassay-{slugify_name(dataset)}.yaml", _format_yaml(listed))
         write_file_atomically(folder / CARD, format_model_card_table(values))
         files += len(entries) + 1
     rows = sum(map(len, systems.values()))
@@ -334,12 +321,7 @@ def _make_hub_result_entry(
 def _describe_score(run: LoadedRunFolder, value: TrackedSystemHeadline) -> str:
     row = value.row
     limit = (run.manifest.get("arguments") or {}).get("limit")
-    parts = [
-        f"{run.title} {value.column.measure}",
-        f"95% CI {_format_result_interval(row, 4)}",
-        f"n {row.n}",
-        row.lang,
-    ]
+    parts = [f"{run.title} {value.column.measure}", f"95% CI {_format_result_interval(row, 4)}", f"n {row.n}", row.lang]
     parts += [f"seed {row.seed}"] if row.seed is not None else []
     parts += [f"at most {limit} items"] if limit else []
     parts += [row.method, f"Embassay {run.manifest.get('embassay') or ''}".strip()]
@@ -388,7 +370,4 @@ def _escape_markdown_cell(text: str) -> str:
 
 
 Writer = Callable[[Sequence[LoadedRunFolder], Path, str], tuple[int, int, list[Lost]]]
-WRITERS: Mapping[str, Writer] = {
-    "eee": write_every_eval_ever_files,
-    "hub": write_files_of_hub_results_and_cards,
-}
+WRITERS: Mapping[str, Writer] = {"eee": write_every_eval_ever_files, "hub": write_files_of_hub_results_and_cards}

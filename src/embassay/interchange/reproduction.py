@@ -42,9 +42,7 @@ class PaperCommand:
     def list_command_words(self, more: Sequence[str] = ()) -> list[str]:
         """The words of the whole command as it is shown, with the files that are yours to have."""
         given = {_expand_short_command_option(word) for word in more if word.startswith("-")}
-        files = [
-            word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
-        ]
+        files = [word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)]
         return [*self.words(more), *files]
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
@@ -63,9 +61,7 @@ class PaperCommand:
         """The options that are yours to give, and are not among the words."""
         options = {_expand_short_command_option(word) for word in more if word.startswith("-")}
         return [
-            (name, about)
-            for name, about in self.yours.items()
-            if _expand_short_command_option(name) not in options
+            (name, about) for name, about in self.yours.items() if _expand_short_command_option(name) not in options
         ]
 
 
@@ -168,15 +164,9 @@ PTEB = PaperRecipe(
             {},
         ),
         PaperCommand(
-            "judges",
-            ("pteb", "judge"),
-            (("-d", "pteb-sts"), *_repeat_option("-j", *_CANDIDATES)),
-            "table 2",
-            {},
+            "judges", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_CANDIDATES)), "table 2", {}
         ),
-        PaperCommand(
-            "sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_SIZES)), "table 3", {}
-        ),
+        PaperCommand("sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_SIZES)), "table 3", {}),
         PaperCommand(
             "paraphrasers",
             ("pteb", "paraphrasers"),
@@ -189,9 +179,7 @@ PTEB = PaperRecipe(
             "tables 4 and 5",
             {},
         ),
-        PaperCommand(
-            "prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}
-        ),
+        PaperCommand("prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}),
     ),
     "The paper's prompts and paraphrases are not published. Its table 10 pools languages. For table 11 "
     "(human ratings), use `embassay pteb validate`.",
@@ -199,11 +187,7 @@ PTEB = PaperRecipe(
 _HTEB_SYSTEMS = {"-s": "any system: the paper's 16 models are named only in tables that could not be read"}
 _HTEB_STEPS = tuple(
     PaperCommand(
-        name,
-        ("hteb", "run", "--reference"),
-        (("-d", suite), ("--transformer", transformer)),
-        tables,
-        _HTEB_SYSTEMS,
+        name, ("hteb", "run", "--reference"), (("-d", suite), ("--transformer", transformer)), tables, _HTEB_SYSTEMS
     )
     for name, suite, transformer, tables in (
         ("english", "hteb-en", "ollama:gemma3:27b", "scores on the English datasets"),
@@ -229,15 +213,9 @@ RAG = PaperRecipe(
             {"-d": "your corpus with queries and grades: the paper's corpus is not published"},
         ),
         PaperCommand(
-            "names",
-            ("rag", "probe", "names"),
-            _repeat_option("-s", *_PROBED),
-            "sections 4.1, 4.2, A.2 and A.3",
-            {},
+            "names", ("rag", "probe", "names"), _repeat_option("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}
         ),
-        PaperCommand(
-            "noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}
-        ),
+        PaperCommand("noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}),
     ),
     "The paper's corpus and questions are not published. Prices and sizes can be compared, but quality "
     "depends on your data.",
@@ -402,11 +380,7 @@ class ReproducedTable:
         same = sum(line.verdict == "exact" for line in lines)
         told = f"{told}; {same} of {len(lines)} comparisons match exactly."
         far = max(lines, key=lambda line: abs(line.difference) / line.unit)
-        return (
-            told
-            if same == len(lines)
-            else f"{told} Furthest: {far.printed_difference} ({far.row}, {far.column})."
-        )
+        return told if same == len(lines) else f"{told} Furthest: {far.printed_difference} ({far.row}, {far.column})."
 
     def body(self) -> Iterator[list[str]]:
         """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
@@ -421,10 +395,7 @@ class ReproducedTable:
                 ]
                 yield [
                     "  difference",
-                    *(
-                        self._format_reproduced_value_or_difference(line, column, off=True)
-                        for column in self.columns
-                    ),
+                    *(self._format_reproduced_value_or_difference(line, column, off=True) for column in self.columns),
                 ]
         for line in by_row.get("", ()):
             yield [
@@ -446,9 +417,7 @@ class ReproducedTable:
     def markdown(self) -> str:
         """Format the table as Markdown, with its title and what was found."""
         rows = [["", *self.columns], ["---", *["---:"] * len(self.columns)], *self.body()]
-        lines = [
-            f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
-        ]
+        lines = [f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
         return "\n".join([f"**{self.title}**", "", *lines, "", self.describe_differences_from_published()])
 
     def as_dict(self) -> dict[str, Any]:
@@ -500,9 +469,7 @@ def describe_suite_coverage(runs: Iterable[Path]) -> list[str]:
 def _read_run_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
-        raise UsageError(
-            f"{run} is not a run folder: it has no manifest.json.", mend="Name a folder written by --out."
-        )
+        raise UsageError(f"{run} is not a run folder: it has no manifest.json.", mend="Name a folder written by --out.")
     try:
         content = parse_bounded_json(read_bounded_file(path))
     except ValueError as error:
@@ -614,9 +581,7 @@ def _find_paper_row(row: Row, layout: PaperTableLayout, path: Path) -> str:
         return layout.row(row)
     except KeyError as error:
         raise DataError(
-            f"has no column {error.args[0]!r}",
-            path=path,
-            mend="The run was made by a different version. Run it again.",
+            f"has no column {error.args[0]!r}", path=path, mend="The run was made by a different version. Run it again."
         ) from error
 
 
@@ -625,9 +590,7 @@ def _map_paper_columns_to_row_values(
 ) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
     return {
-        name: number
-        for name, text in texts.items()
-        if name and (number := _parse_number_or_none(text)) is not None
+        name: number for name, text in texts.items() if name and (number := _parse_number_or_none(text)) is not None
     }
 
 

@@ -45,15 +45,11 @@ def draw_texts_with_wordings_figure(texts: Sequence[TextWithWordings]) -> Figure
 
     lines = [line for text in texts for line in _wrap_wordings_with_edit_distance(text)]
     figure = Drawn(figsize=(6.0, LINE * len(lines) + 0.5), layout=None)
-    figure.text(
-        0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold"
-    )
+    figure.text(0.02, 1 - 0.25 / figure.get_figheight(), "PTEB, figure 5: texts and paraphrases", weight="bold")
     for place, (said, distance, is_text) in enumerate(lines):
         up = 1 - (0.5 + LINE * place) / figure.get_figheight()
         # parse_math is off: a dollar sign in a text begins no formula.
-        figure.text(
-            0.02, up, said, fontsize=7, weight="bold" if is_text else "normal", va="top", parse_math=False
-        )
+        figure.text(0.02, up, said, fontsize=7, weight="bold" if is_text else "normal", va="top", parse_math=False)
         figure.text(0.98, up, distance, fontsize=7, ha="right", va="top", parse_math=False)
     return figure
 

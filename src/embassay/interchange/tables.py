@@ -112,11 +112,7 @@ def load_run_folder(path: Path) -> LoadedRunFolder:
     # The standings name the headline of a task; a kind of run without any has all its measures side by side.
     headlines = {standing.task: standing.measure for standing in read_standings(path)}
     return LoadedRunFolder(
-        path,
-        manifest,
-        tuple(folder.read_results()),
-        _read_comparison_scopes(path / "comparisons.json"),
-        headlines,
+        path, manifest, tuple(folder.read_results()), _read_comparison_scopes(path / "comparisons.json"), headlines
     )
 
 
@@ -152,9 +148,7 @@ def format_results_as_long_csv(runs: Sequence[LoadedRunFolder]) -> str:
 
 def format_systems_as_wide_csv(table: SystemScoreTable) -> str:
     """A run's systems with their ranks and, for each column, value, interval, n and the reason of a missing value."""
-    heads = [
-        f"{column.title}{end}" for column in table.columns for end in ("", *(f" {end}" for end in _ENDS))
-    ]
+    heads = [f"{column.title}{end}" for column in table.columns for end in ("", *(f" {end}" for end in _ENDS))]
     lines: list[Sequence[Any]] = [["system", "rank_low", "rank_high", *heads]]
     for system, rank, cells in zip(table.systems, table.ranks, table.cells, strict=True):
         lines.append(
@@ -171,13 +165,7 @@ def long_frame(runs: Sequence[LoadedRunFolder]) -> pl.DataFrame:
     """The long form as a polars frame with fixed types."""
     import polars as pl
 
-    numbers = {
-        "value": pl.Float64,
-        "ci_low": pl.Float64,
-        "ci_high": pl.Float64,
-        "n": pl.Int64,
-        "seed": pl.Int64,
-    }
+    numbers = {"value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "n": pl.Int64, "seed": pl.Int64}
     schema = {name: numbers.get(name, pl.String) for name in COLUMNS}
     return pl.DataFrame(list(list_result_rows(runs)), schema=schema, orient="row", strict=False)
 
@@ -290,9 +278,7 @@ def _make_system_sort_key(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _list_comparisons_behind_column(
-    run: LoadedRunFolder, column: ScoreColumn
-) -> list[dict[str, list[object]]]:
+def _list_comparisons_behind_column(run: LoadedRunFolder, column: ScoreColumn) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
     names += [column.measure] if run.find_headline_measure_of_task(column.task) is None else []
@@ -308,6 +294,4 @@ def _find_system_rank_range(run: LoadedRunFolder, column: ScoreColumn, system: s
 
 
 def _find_best_systems(run: LoadedRunFolder, column: ScoreColumn) -> frozenset[str]:
-    return frozenset(
-        str(name) for scope in _list_comparisons_behind_column(run, column) for name in scope["best"]
-    )
+    return frozenset(str(name) for scope in _list_comparisons_behind_column(run, column) for name in scope["best"])

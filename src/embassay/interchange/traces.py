@@ -47,10 +47,7 @@ class TraceImportSummary:
         """The notes on an import: what is to be known of the traces."""
         for count, why in (
             (self.merged, "duplicate or near-duplicate questions were merged"),
-            (
-                self.several,
-                f"traces contain several searches; they are only in {SESSIONS}, for rag score --sessions",
-            ),
+            (self.several, f"traces contain several searches; they are only in {SESSIONS}, for rag score --sessions"),
             (self.failed, "searches failed, so their traces have no result list"),
             (self.without_query, "searches have no query text and were left out"),
             (self.without_documents, "searches do not list their results and were left out"),
@@ -143,9 +140,7 @@ def _merge_traces_of_repeated_questions(
         else:
             merged[trace.key] = same.key
     if near < 1 and len(kept) > 1:
-        for pair in sorted(
-            TextMinHashSignatures([trace.text for trace in kept], NearDuplicateRule(near)).pairs()
-        ):
+        for pair in sorted(TextMinHashSignatures([trace.text for trace in kept], NearDuplicateRule(near)).pairs()):
             earlier = kept[pair.first].key
             merged[kept[pair.second].key] = merged.get(earlier, earlier)
         # Those merged before into one that is merged now follow it.
@@ -153,9 +148,7 @@ def _merge_traces_of_repeated_questions(
     return [trace for trace in kept if trace.key not in merged], merged
 
 
-def _sample_traces_per_stack(
-    traces: Sequence[_TraceSearches], limit: int | None, seed: int
-) -> list[_TraceSearches]:
+def _sample_traces_per_stack(traces: Sequence[_TraceSearches], limit: int | None, seed: int) -> list[_TraceSearches]:
     """Draw up to `limit` traces of each stack, in the order of time."""
     if limit is None or len(traces) <= limit:
         return list(traces)
@@ -184,9 +177,7 @@ def _collect_query_lines_by_stack(traces: Sequence[_TraceSearches]) -> dict[str,
                 for key, document in _list_distinct_documents(search)
             ]
             seconds = {} if search.seconds is None else {"seconds": search.seconds}
-            runs.setdefault(search.stack, []).append(
-                {"query_id": trace.key, **seconds, "documents": documents}
-            )
+            runs.setdefault(search.stack, []).append({"query_id": trace.key, **seconds, "documents": documents})
     return runs
 
 
@@ -214,9 +205,7 @@ def _make_document_id(document: TracedDocument) -> str:
     """Make the id of a document: its own, or one made of its text."""
     if document.id or not document.text:
         return document.id
-    return (
-        f"text-{hashlib.blake2b(document.text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
-    )
+    return f"text-{hashlib.blake2b(document.text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
 
 
 def _list_document_texts(trace: _TraceSearches) -> Iterator[tuple[str, str]]:

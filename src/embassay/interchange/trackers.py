@@ -104,10 +104,7 @@ def list_run_files(run: LoadedRunFolder) -> Iterator[tuple[str, Path | bytes]]:
     for path in sorted((run.path / "tables").glob("*")):
         if path.is_file():
             yield f"tables/{path.name}", path
-    yield (
-        "manifest.json",
-        (format_value_as_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8"),
-    )
+    yield ("manifest.json", (format_value_as_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8"))
     yield "headlines.csv", format_systems_as_wide_csv(make_wide_score_table(run)).encode("utf-8")
     yield "results.parquet", format_results_as_parquet([run])
 
@@ -148,8 +145,7 @@ def redact_secrets(value: Any, environment: Mapping[str, str] | None = None) -> 
     environment = os.environ if environment is None else environment
     # The longest secret first, because another one may be a part of it.
     secrets = sorted(
-        (text for name, text in environment.items() if _NAMES.search(name) and len(text) >= _SHORTEST),
-        key=len,
+        (text for name, text in environment.items() if _NAMES.search(name) and len(text) >= _SHORTEST), key=len
     )
     return _redact_value(value, secrets[::-1])
 
@@ -276,9 +272,7 @@ def _log_to_mlflow(client: Any, place: str, run: LoadedRunFolder) -> Logged:
     for system, values in _group_headlines_by_system(list_headlines_for_trackers(run)).items():
         nested = _find_logged_run(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
-        run_id = (
-            nested.info.run_id if nested is not None else _create_mlflow_run(client, place, run, system, own)
-        )
+        run_id = nested.info.run_id if nested is not None else _create_mlflow_run(client, place, run, system, own)
         metrics = _map_mlflow_metrics_to_values(values)
         missing = _map_missing_metrics_to_reasons(values)
         _write_mlflow_run(
@@ -301,29 +295,20 @@ def _find_logged_run(client: Any, place: str, identity: str, system: str) -> Any
     return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
-def _create_mlflow_run(
-    client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]
-) -> str:
+def _create_mlflow_run(client: Any, place: str, run: LoadedRunFolder, name: str, tags: Mapping[str, str]) -> str:
     started = _parse_timestamp_in_milliseconds(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
 
 def _write_mlflow_run(
-    client: Any,
-    run_id: str,
-    metrics: Mapping[str, float],
-    parameters: Mapping[str, str],
-    tags: Mapping[str, str],
+    client: Any, run_id: str, metrics: Mapping[str, float], parameters: Mapping[str, str], tags: Mapping[str, str]
 ) -> None:
     from mlflow.entities import Metric, Param, RunTag
 
     now = int(time.time() * 1000)
     told: list[tuple[str, list[Any]]] = [
         ("metrics", [Metric(name, value, now, 0) for name, value in metrics.items()]),
-        (
-            "params",
-            [Param(_clean_metric_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()],
-        ),
+        ("params", [Param(_clean_metric_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()]),
         ("tags", [RunTag(_clean_metric_name(name), value[:_LONGEST_TEXT]) for name, value in tags.items()]),
     ]
     for kind, entries in told:
@@ -371,9 +356,7 @@ def _upload_run_files_to_mlflow(client: Any, run_id: str, run: LoadedRunFolder) 
             client.log_artifact(run_id, str(path), str(Path(name).parent) if "/" in name else None)
 
 
-def _group_headlines_by_system(
-    values: Sequence[TrackedSystemHeadline],
-) -> Mapping[str, list[TrackedSystemHeadline]]:
+def _group_headlines_by_system(values: Sequence[TrackedSystemHeadline]) -> Mapping[str, list[TrackedSystemHeadline]]:
     of_system: dict[str, list[TrackedSystemHeadline]] = {}
     for value in values:
         of_system.setdefault(value.system, []).append(value)
@@ -438,8 +421,7 @@ def _log_to_wandb(library: Any, run: LoadedRunFolder, out: Path, project: str, *
             _write_wandb_run(library, run, out, project, online=online)
     except library.errors.Error as error:
         raise ModelError(
-            f"W&B failed: {str(error).splitlines()[0]}",
-            mend="Log in with `wandb login`, or leave out --online.",
+            f"W&B failed: {str(error).splitlines()[0]}", mend="Log in with `wandb login`, or leave out --online."
         ) from error
     # Read once more: another process may have added marks meanwhile.
     write_json(out / _MARK, {**_read_content_marks_of_logged_runs(out), key: run.content})

@@ -101,9 +101,7 @@ class TrainingProgress:
         """Score the model as it is now, compare it with the base model and with the best so far, and keep it."""
         now = self._evaluate_model_at_training_step(model, f"step-{step:08d}", step=step, epoch=epoch)
         level = compute_alpha_of_look(len(self.evaluations) + 1)
-        to_base, to_best = (
-            self._test_difference_of_evaluations(now, other) for other in (self.base, self.best)
-        )
+        to_base, to_best = (self._test_difference_of_evaluations(now, other) for other in (self.base, self.best))
         now = replace(
             now,
             difference=to_base.difference,

@@ -34,14 +34,7 @@ from embassay.measures.judgements import (
 )
 from embassay.measures.programs import alpha_ndcg, measured_udcg, nrbp, rbp, udcg
 from embassay.measures.ranking import average_precision, ndcg, ndcg_arrays, precision, recall, reciprocal_rank
-from embassay.measures.registry import (
-    MEASURES,
-    GradedMeasure,
-    Measure,
-    RankingMeasure,
-    evaluate,
-    evaluate_graded,
-)
+from embassay.measures.registry import MEASURES, GradedMeasure, Measure, RankingMeasure, evaluate, evaluate_graded
 from embassay.measures.sets import (
     Flags,
     Novelty,

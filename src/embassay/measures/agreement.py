@@ -67,9 +67,7 @@ def replace_missing_ratings_by_none(ratings: Ratings) -> list[list[Hashable | No
     return rows
 
 
-def mean_pairwise(
-    ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1
-) -> Pairwise:
+def mean_pairwise(ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1) -> Pairwise:
     """The mean of `measure` over pairs of raters, applied to the items that both rated.
 
     A pair weighs as many items as it shares, and nothing below `min_shared`. Made for `ari`, `v_measure`,
@@ -82,14 +80,11 @@ def mean_pairwise(
     """
     rows = replace_missing_ratings_by_none(ratings)
     if len(rows) < 2:
-        raise UsageError(
-            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
-        )
+        raise UsageError("Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA.")
     shared = list(starmap(pick_ratings_of_shared_items, combinations(rows, 2)))
     items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
-        float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
-        for n, pair in zip(items, shared, strict=True)
+        float(measure(*pair)) if n >= max(min_shared, 1) else math.nan for n, pair in zip(items, shared, strict=True)
     )
     defined = [(n, value) for n, value in zip(items, values, strict=True) if not math.isnan(value)]
     # Shares of the largest pair: where all share as many, each weighs exactly 1.
@@ -133,9 +128,7 @@ Level = Literal["nominal", "ordinal", "interval"]
 Floats = NDArray[np.float64]
 
 
-def krippendorff_alpha(
-    ratings: Ratings, level: Level = "ordinal", *, counts: ArrayLike | None = None
-) -> Values:
+def krippendorff_alpha(ratings: Ratings, level: Level = "ordinal", *, counts: ArrayLike | None = None) -> Values:
     """Krippendorff's alpha of `ratings`, a row per rater and a column per item: (raters, items).
 
     None or NaN is a missing rating; an item with one rating counts for nothing. `level` weighs disagreements:
@@ -153,9 +146,7 @@ def krippendorff_alpha(
     values, codes = _encode_ratings_as_positions(ratings, level)
     coincidences = _count_item_coincidences(codes, len(values))
     # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
-    together = (
-        coincidences.sum(axis=0) if counts is None else _sum_coincidences_by_resample(counts, coincidences)
-    )
+    together = coincidences.sum(axis=0) if counts is None else _sum_coincidences_by_resample(counts, coincidences)
     alpha = _compute_krippendorff_alpha(together, values, level)
     return float(alpha) if counts is None else alpha
 
@@ -167,9 +158,7 @@ def _encode_ratings_as_positions(ratings: Ratings, level: Level) -> tuple[Floats
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"Unknown level {level!r}.", mend="Use nominal, ordinal or interval.")
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
-    codes_by = {
-        value: code for code, value in enumerate(seen if level == "nominal" else _sort_rating_values(seen))
-    }
+    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sort_rating_values(seen))}
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
     # Nominal values may be anything, and only whether they are equal counts.
     values = range(len(codes_by)) if level == "nominal" else codes_by
@@ -310,9 +299,7 @@ def cohen_kappa(
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"Unknown weights {weights!r}.", mend="Use linear, quadratic or None.")
     left, right = pick_ratings_of_shared_items(x, y)
-    codes_of = {
-        value: code for code, value in enumerate(_determine_rating_scale({*left, *right}, weights, scale))
-    }
+    codes_of = {value: code for code, value in enumerate(_determine_rating_scale({*left, *right}, weights, scale))}
     unknown = {*left, *right} - codes_of.keys()
     if unknown:
         raise UsageError(f"The scale lacks {sorted(map(str, unknown))}.", mend="Include every rating in it.")
@@ -330,9 +317,7 @@ def _determine_rating_scale(
     try:
         return sorted(found)  # type: ignore[type-var]
     except TypeError:
-        raise UsageError(
-            "The ratings cannot be sorted.", mend="Pass the values in order as the scale."
-        ) from None
+        raise UsageError("The ratings cannot be sorted.", mend="Pass the values in order as the scale.") from None
 
 
 def _build_disagreement_weights(n: int, weights: Weights | None) -> Floats:
@@ -349,11 +334,7 @@ def _compute_weighted_kappa(table: Floats, disagreement: Floats) -> float:
 
 
 def gwet_ac2(
-    ratings: Ratings,
-    weights: Weights | None = "quadratic",
-    *,
-    scale: Sequence[float],
-    counts: ArrayLike | None = None,
+    ratings: Ratings, weights: Weights | None = "quadratic", *, scale: Sequence[float], counts: ArrayLike | None = None
 ) -> Values:
     """Gwet's AC2 of `ratings` on an ordered `scale`, a row per rater and a column per item: (raters, items); without
     weights, Gwet's AC1.
@@ -384,9 +365,7 @@ def gwet_ac2(
     parts = _compute_item_agreement_and_shares(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
-        raise UsageError(
-            f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Pass one per item."
-        )
+        raise UsageError(f"Counts of shape {drawn.shape} do not match {len(each)} items.", mend="Pass one per item.")
     found = _compute_gwet_ac2(drawn @ parts, alike)
     return float(found[0]) if counts is None else found
 
@@ -466,9 +445,7 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
     0.416667
     """
     if len(raters) < 2:
-        raise UsageError(
-            "Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA."
-        )
+        raise UsageError("Agreement needs two raters.", mend="Pass two or more raters, or report the agreement as NA.")
     # Sorted, because a set has another order in each process, and a sum of floats depends on it.
     pairs = [
         (_require_binary_marks(query, first[query]), _require_binary_marks(query, second[query]))

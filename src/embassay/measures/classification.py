@@ -14,9 +14,7 @@ from embassay.measures.registry import measure
 
 Choices = Sequence[Hashable] | NDArray[np.generic]
 
-_choice = partial(
-    measure, direction="higher", range="[0, 1]", needs="predicted, actual", source="SAGE table 2 [A10]"
-)
+_choice = partial(measure, direction="higher", range="[0, 1]", needs="predicted, actual", source="SAGE table 2 [A10]")
 
 
 @dataclass(frozen=True)
@@ -53,9 +51,7 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
         )
     chosen = np.array([value == positive for value in predicted], dtype=bool)
     right = np.array([value == positive for value in actual], dtype=bool)
-    hits, false_alarms, misses = (
-        int(cell.sum()) for cell in (chosen & right, chosen & ~right, ~chosen & right)
-    )
+    hits, false_alarms, misses = (int(cell.sum()) for cell in (chosen & right, chosen & ~right, ~chosen & right))
     equal = sum(bool(guess == truth) for guess, truth in zip(predicted, actual, strict=True))
     return BinaryScores(
         accuracy=equal / len(actual),
@@ -82,9 +78,7 @@ def _precision(predicted: Choices, actual: Choices, *, positive: int | str | boo
 
 
 @_choice("Recall", undefined="nothing is positive")
-def _compute_positive_class_recall(
-    predicted: Choices, actual: Choices, *, positive: int | str | bool = 1
-) -> float:
+def _compute_positive_class_recall(predicted: Choices, actual: Choices, *, positive: int | str | bool = 1) -> float:
     """Share of the actual positives that were predicted as positive."""
     return binary_classification(predicted, actual, positive).recall
 
@@ -122,7 +116,5 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
 
     truths = np.asarray(labels)
     if not np.isin(truths, (0, 1)).all():
-        raise UsageError(
-            "A label is neither 0 nor 1.", mend="Use 1 for pairs that belong together, 0 for others."
-        )
+        raise UsageError("A label is neither 0 nor 1.", mend="Use 1 for pairs that belong together, 0 for others.")
     return float(resample_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

@@ -55,9 +55,7 @@ def _hash_text(text: str) -> bytes:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
-def restore_cluster_labels_to_item_order(
-    order: NDArray[np.int64], clusters: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def restore_cluster_labels_to_item_order(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
     """Clusters of items that were clustered in this order, (n,), as the items stand; labels count from 0 in the order
     of each cluster's first item.
 
@@ -157,12 +155,7 @@ def _compute_v_measure(table: _ContingencyTable, beta: float) -> float:
 
 
 @measure(
-    "ARI",
-    direction="higher",
-    range="[-0.5, 1]",
-    needs=_NEEDS,
-    undefined=_UNDEFINED,
-    source="Hubert and Arabie 1985",
+    "ARI", direction="higher", range="[-0.5, 1]", needs=_NEEDS, undefined=_UNDEFINED, source="Hubert and Arabie 1985"
 )
 def ari(labels: Groups, clusters: Groups) -> float:
     """Adjusted Rand index: share of item pairs on which both groupings agree, corrected for chance.
@@ -183,9 +176,7 @@ def ari(labels: Groups, clusters: Groups) -> float:
         return 1.0
     apart = table.n * (table.n - 1) // 2 - together - class_only - cluster_only
     # Python integers: the products pass 2^63 from some 80,000 items on.
-    expected = (together + class_only) * (class_only + apart) + (together + cluster_only) * (
-        cluster_only + apart
-    )
+    expected = (together + class_only) * (class_only + apart) + (together + cluster_only) * (cluster_only + apart)
     return 2 * (together * apart - class_only * cluster_only) / expected
 
 

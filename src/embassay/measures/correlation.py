@@ -47,8 +47,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Values:
         )
     if not (np.isfinite(left).all() and np.isfinite(right).all()):
         raise UsageError(
-            "A value to correlate is not finite.",
-            mend="Remove undefined items from both sides, and count them.",
+            "A value to correlate is not finite.", mend="Remove undefined items from both sides, and count them."
         )
     if left.shape[-1] < 2:
         values = np.full(left.shape[:-1], np.nan)
@@ -156,9 +155,7 @@ def compute_kendall_tau_b(x: Floats, y: Floats) -> Floats:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _compute_tau_b_by_pairs(
-    x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]
-) -> Floats:
+def _compute_tau_b_by_pairs(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
     left, right = (np.sign(side[:, first] - side[:, second]) for side in (x, y))
     # A pair counts on both sides or on neither: the sizes below must be of the same pairs.
     left, right = np.where(np.isnan(right), np.nan, left), np.where(np.isnan(left), np.nan, right)
@@ -247,9 +244,7 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
     [0.5, 1.0]
     """
     if len(a) != len(b):
-        raise UsageError(
-            f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Pass one paraphrase per text."
-        )
+        raise UsageError(f"There are {len(a)} texts and {len(b)} paraphrases.", mend="Pass one paraphrase per text.")
     if not len(a):
         return np.empty(0)
     from rapidfuzz.distance import Levenshtein
@@ -257,16 +252,12 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
 
     pairs = list(starmap(_encode_words_as_characters, zip(a, b, strict=True)))
     left, right = zip(*pairs, strict=True)
-    return np.asarray(
-        cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES)
-    )
+    return np.asarray(cpdist(left, right, scorer=Levenshtein.normalized_distance, dtype=np.float64, workers=_ALL_CORES))
 
 
 def _encode_words_as_characters(a: str, b: str) -> tuple[str, str]:
     """Both texts with every word as one character, equal characters for equal words: strings are compared
     fastest, and exactly, as hashes of words would not be."""
     letters: dict[str, str] = {}
-    first, second = (
-        "".join(letters.setdefault(word, chr(len(letters))) for word in text.split()) for text in (a, b)
-    )
+    first, second = ("".join(letters.setdefault(word, chr(len(letters))) for word in text.split()) for text in (a, b))
     return first, second

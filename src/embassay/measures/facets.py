@@ -38,14 +38,11 @@ NONE_FOUND = "no document within the cutoff has a facet"
 _of_facets = partial(measure, range="[0, 1]", needs="facets, ranking")
 
 
-@_of_facets(
-    "Facet-Recall", direction="higher", undefined=WITHOUT, source="Zhai, Cohen and Lafferty 2003 (S-recall)"
-)
+@_of_facets("Facet-Recall", direction="higher", undefined=WITHOUT, source="Zhai, Cohen and Lafferty 2003 (S-recall)")
 def _facet_recall(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the query's facets that the first documents have between them."""
     return np.array(
-        [_compute_query_facet_recall(query) for query in _iterate_query_facets(graded, cutoff)],
-        dtype=np.float64,
+        [_compute_query_facet_recall(query) for query in _iterate_query_facets(graded, cutoff)], dtype=np.float64
     )
 
 
@@ -55,8 +52,7 @@ def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Flo
     if not 0 <= alpha <= 1:
         raise UsageError(f"alpha is {alpha}, but it must be from 0 (repeats cost nothing) to 1.")
     return np.array(
-        [_compute_facet_ndcg(query, cutoff, alpha) for query in _iterate_query_facets(graded, cutoff)],
-        dtype=np.float64,
+        [_compute_facet_ndcg(query, cutoff, alpha) for query in _iterate_query_facets(graded, cutoff)], dtype=np.float64
     )
 
 
@@ -64,8 +60,7 @@ def _facet_alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5) -> Flo
 def _redundancy(graded: Graded, *, cutoff: int) -> Floats:
     """Share of those first documents that have facets which add none that doesn't stand above."""
     return np.array(
-        [_compute_query_redundancy(query) for query in _iterate_query_facets(graded, cutoff)],
-        dtype=np.float64,
+        [_compute_query_redundancy(query) for query in _iterate_query_facets(graded, cutoff)], dtype=np.float64
     )
 
 
@@ -73,8 +68,7 @@ def _redundancy(graded: Graded, *, cutoff: int) -> Floats:
 def _compute_facet_complementarity(graded: Graded, *, cutoff: int) -> Floats:
     """Share of the facets covered by the first documents that the best of these lacks: 0 where one has them all."""
     return np.array(
-        [_compute_query_complementarity(query) for query in _iterate_query_facets(graded, cutoff)],
-        dtype=np.float64,
+        [_compute_query_complementarity(query) for query in _iterate_query_facets(graded, cutoff)], dtype=np.float64
     )
 
 
@@ -169,9 +163,7 @@ def _iterate_query_facets(graded: Graded, cutoff: int) -> Iterator[Query]:
     ends = np.searchsorted(table.query, np.arange(len(graded.top) + 1))
     for row, (start, end) in enumerate(pairwise(ends)):
         pool: dict[int, set[int]] = {}
-        for document, facet in zip(
-            table.document[start:end].tolist(), table.facet[start:end].tolist(), strict=True
-        ):
+        for document, facet in zip(table.document[start:end].tolist(), table.facet[start:end].tolist(), strict=True):
             pool.setdefault(document, set()).add(facet)
         known = {document: frozenset(own) for document, own in pool.items()}
         ranked = table.top[row, :cutoff].tolist()
@@ -208,8 +200,7 @@ def _compute_facet_ndcg(query: Query, cutoff: int, alpha: float) -> float:
     gained = _sum_discounted_facet_gain(first, alpha)
     # The greedy order is not always the best one, so a ranking may beat it.
     return min(
-        gained / _sum_discounted_facet_gain(_order_documents_greedily_by_facets(pool, cutoff, alpha), alpha),
-        1.0,
+        gained / _sum_discounted_facet_gain(_order_documents_greedily_by_facets(pool, cutoff, alpha), alpha), 1.0
     )
 
 
@@ -239,8 +230,7 @@ def _order_documents_greedily_by_facets(
     chosen: list[frozenset[int]] = []
     while left and len(chosen) < cutoff:
         best = max(
-            range(len(left)),
-            key=lambda place: (_facet_gain(left[place], seen, alpha), len(left[place]), -place),
+            range(len(left)), key=lambda place: (_facet_gain(left[place], seen, alpha), len(left[place]), -place)
         )
         chosen.append(left.pop(best))
         _add_facets_to_seen_counts(chosen[-1], seen)

@@ -162,11 +162,7 @@ def convert_ranks_to_scores(ranking: Retrieved) -> Mapping[str, float]:
             mend="Pass a list of document ids, or id -> score.",
         )
     scores = dict(zip(ranking, count(0, -1), strict=False))
-    return (
-        scores
-        if len(scores) == len(ranking)
-        else dict(zip(dict.fromkeys(ranking), count(0, -1), strict=False))
-    )
+    return scores if len(scores) == len(ranking) else dict(zip(dict.fromkeys(ranking), count(0, -1), strict=False))
 
 
 def _sort_relevant_documents_by_rank(
@@ -214,10 +210,7 @@ def find_document_ranks(
     check_no_bad_entry_in_queries(~np.isnan(scores), "score", list(wanted), owner, "a number")
     looked_up = join_number_columns(map(_look_up_document_scores, wanted.values(), runs), len(query))
     ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
-    keys, sought = (
-        _build_score_sort_keys(owner, scores),
-        _build_score_sort_keys(query[ranked], looked_up[ranked]),
-    )
+    keys, sought = (_build_score_sort_keys(owner, scores), _build_score_sort_keys(query[ranked], looked_up[ranked]))
     # The better ones are counted instead of ranking everything: one sorted array serves all queries.
     ordered = np.sort(keys)
     end = np.searchsorted(ordered, sought, side="right")
@@ -227,9 +220,7 @@ def find_document_ranks(
     tied = np.flatnonzero((end > 1) & (ordered[end - 2] == sought))
     if len(tied):
         wanted_at = ranked[tied]
-        hits = _TiedWantedDocuments(
-            query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied]
-        )
+        hits = _TiedWantedDocuments(query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied])
         rank[wanted_at] += _count_ties_with_greater_id(wanted.values(), runs, keys, hits)
     return rank
 
@@ -607,9 +598,7 @@ def grade(
     restricted = (
         None
         if pool is None
-        else [
-            convert_ranks_to_scores(ranking) for ranking in _list_rankings_in_query_order(pool, names, many)
-        ]
+        else [convert_ranks_to_scores(ranking) for ranking in _list_rankings_in_query_order(pool, names, many)]
     )
     return Graded(
         _count_grades_by_query(query, values, len(names)),
@@ -666,9 +655,7 @@ def _count_grades_in_restricted_pools(
     return _count_grades_by_query(query[inside], each[inside], len(restricted))
 
 
-def _number_document_sources(
-    pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int
-) -> Sources:
+def _number_document_sources(pools: Mapping[str, Grades], runs: list[Scores], source: Facet, width: int) -> Sources:
     """The source of each document as a number; only which are equal counts."""
     codes: dict[Hashable, int] = {}
     top = np.full((len(runs), width), ABSENT, dtype=np.int64)
@@ -695,9 +682,7 @@ def _make_document_source_getter(source: Facet, query: str) -> Callable[[str], H
     def find_source_of_document(document: str) -> Hashable:
         if document not in known:
             where = f" of query {query!r}" if nested else ""
-            raise UsageError(
-                f"The document {document!r}{where} has no source.", mend="Give every document a source."
-            )
+            raise UsageError(f"The document {document!r}{where} has no source.", mend="Give every document a source.")
         return known[document]
 
     return find_source_of_document

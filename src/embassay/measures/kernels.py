@@ -101,9 +101,7 @@ def find_nearest_items_by_distances(distances: Distances, n: int) -> tuple[Place
 
 
 @compile_with_numba_on_first_call
-def merge_all_clusters(
-    distances: Distances, nearest: Places, near: Distances
-) -> tuple[Places, Places, Distances]:
+def merge_all_clusters(distances: Distances, nearest: Places, near: Distances) -> tuple[Places, Places, Distances]:
     """The n - 1 merges in the order the nearest-neighbour chain finds them: lower place, upper place (which
     the merged cluster takes) and height. All three arguments are overwritten."""
     n = len(nearest)

@@ -36,9 +36,7 @@ from embassay.measures.judgements import (
 from embassay.measures.registry import measure
 from embassay.measures.sets import check_grade, count_from_grade_up, require_document_sources
 
-_of_relevant = partial(
-    measure, direction="higher", range="[0, 1]", undefined="no document has grade `rel` or higher"
-)
+_of_relevant = partial(measure, direction="higher", range="[0, 1]", undefined="no document has grade `rel` or higher")
 
 
 @_of_relevant("RBP", needs="grades, ranking", source="Moffat and Zobel 2008")
@@ -53,18 +51,14 @@ def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     return np.where(defined, values, np.nan)
 
 
-@_of_relevant(
-    "alpha-nDCG", needs="grades, ranking, sources", source="Clarke et al. 2008; pyndeval through ir_measures"
-)
+@_of_relevant("alpha-nDCG", needs="grades, ranking, sources", source="Clarke et al. 2008; pyndeval through ir_measures")
 def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = RELEVANT) -> Floats:
     """nDCG in which a document of a source that stands above already is worth less by `alpha`."""
     require_document_sources(graded)
     return _compute_with_ir_measures(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
 
 
-@_of_relevant(
-    "NRBP", needs="grades, ranking, sources", source="Clarke et al. 2009; pyndeval through ir_measures"
-)
+@_of_relevant("NRBP", needs="grades, ranking, sources", source="Clarke et al. 2009; pyndeval through ir_measures")
 def _compute_novelty_rank_biased_precision(
     graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT
 ) -> Floats:
@@ -98,12 +92,7 @@ def alpha_ndcg(
 
 
 def nrbp(
-    grades: Pools,
-    retrieved: AllRetrieved,
-    source: Facet,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    level: int = RELEVANT,
+    grades: Pools, retrieved: AllRetrieved, source: Facet, alpha: float = 0.5, beta: float = 0.5, level: int = RELEVANT
 ) -> Values:
     """NRBP: rank-biased precision with persistence `beta` and repeated sources discounted by `alpha`.
 
@@ -132,15 +121,12 @@ def _compute_with_ir_measures(graded: Graded, name: str, rel: int, **parameters:
     theirs = getattr(library, name)(rel=int(rel), **parameters)
     if not library.DefaultPipeline.supports(theirs):
         raise ModelError(
-            f"ir_measures has no installed provider for {name}.",
-            mend="Install pyndeval: pip install 'embassay[ir]'.",
+            f"ir_measures has no installed provider for {name}.", mend="Install pyndeval: pip install 'embassay[ir]'."
         )
     values = np.zeros(len(graded.counts))
     if defined.any():
         for row in library.iter_calc(
-            [theirs],
-            _build_ir_measures_qrels(graded, library.Qrel),
-            _build_ir_measures_run(graded, library.ScoredDoc),
+            [theirs], _build_ir_measures_qrels(graded, library.Qrel), _build_ir_measures_run(graded, library.ScoredDoc)
         ):
             values[int(row.query_id)] = row.value
     return np.where(defined, values, np.nan)
@@ -245,9 +231,7 @@ def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 
     return float(1 / (1 + np.exp(-np.where(is_relevant, sure, -gamma * sure).mean())))
 
 
-def udcg(
-    grades: Pools, retrieved: AllRetrieved, k: int, gamma: float = 1 / 3, unjudged: Unjudged = "zero"
-) -> Values:
+def udcg(grades: Pools, retrieved: AllRetrieved, k: int, gamma: float = 1 / 3, unjudged: Unjudged = "zero") -> Values:
     """UDCG@k: the utility of the first `k` documents to a model that reads them all, minus their distraction.
 
     Range 0.417 to 0.731, higher is better, NaN where nothing was retrieved. See `compute_udcg`, of the measure `UDCG`,

@@ -34,11 +34,7 @@ Level = int | float | None
 """The least gain of a relevant document; None: any gain above 0, and from grade 4 on where grades are from 1 to 5."""
 
 _ranking = partial(
-    measure,
-    direction="higher",
-    range="[0, 1]",
-    needs="judgements, ranking",
-    undefined="no relevant document is judged",
+    measure, direction="higher", range="[0, 1]", needs="judgements, ranking", undefined="no relevant document is judged"
 )
 # 2^1024 is no float, and a sum of gains needs some room below it.
 _LARGEST_EXPONENT = 1000
@@ -139,15 +135,11 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
 
 
 @_ranking("AP", source="trec_eval map, map_cut")
-def _average_precision(
-    judged: Judged, *, cutoff: int | None = None, rel: Level = None
-) -> NDArray[np.float64]:
+def _average_precision(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Mean precision at the ranks of the relevant documents."""
     places = _keep_relevant_places(judged, judged.found, rel)
     precisions = np.where(
-        _mark_ranks_within_cutoff(places, cutoff),
-        count_up_within_sorted_groups(places.query) / places.rank,
-        0.0,
+        _mark_ranks_within_cutoff(places, cutoff), count_up_within_sorted_groups(places.query) / places.rank, 0.0
     )
     return divide_where_positive(
         _sum_values_by_query(places, precisions, judged.queries), _count_relevant_by_query(judged, rel)
@@ -166,18 +158,14 @@ def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = 
 @_ranking("R", source="trec_eval recall")
 def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Share of the relevant documents that was found."""
-    return divide_where_positive(
-        _count_relevant_in_top(judged, cutoff, rel), _count_relevant_by_query(judged, rel)
-    )
+    return divide_where_positive(_count_relevant_in_top(judged, cutoff, rel), _count_relevant_by_query(judged, rel))
 
 
 @_ranking("P", source="trec_eval P")
 def _precision(judged: Judged, *, cutoff: int, rel: Level = None) -> NDArray[np.float64]:
     """Share of the top documents that is relevant."""
     return np.where(
-        _count_relevant_by_query(judged, rel) > 0,
-        _count_relevant_in_top(judged, cutoff, rel) / cutoff,
-        np.nan,
+        _count_relevant_by_query(judged, rel) > 0, _count_relevant_in_top(judged, cutoff, rel) / cutoff, np.nan
     )
 
 
@@ -199,9 +187,7 @@ def _count_relevant_by_query(judged: Judged, rel: Level) -> NDArray[np.float64]:
 
 def _count_relevant_in_top(judged: Judged, cutoff: int | None, rel: Level) -> NDArray[np.float64]:
     places = _keep_relevant_places(judged, judged.found, rel)
-    return _sum_values_by_query(
-        places, _mark_ranks_within_cutoff(places, cutoff).astype(np.float64), judged.queries
-    )
+    return _sum_values_by_query(places, _mark_ranks_within_cutoff(places, cutoff).astype(np.float64), judged.queries)
 
 
 def _mark_ranks_within_cutoff(places: RelevantDocumentRanks, cutoff: int | None) -> NDArray[np.bool_]:
@@ -221,11 +207,7 @@ def _sum_discounted_gain(
     worth = places.gain - judged.worthless
     if gain == "exponential":
         if worth.max(initial=0) > _LARGEST_EXPONENT:
-            raise UsageError(
-                f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain."
-            )
+            raise UsageError(f"A gain of {worth.max():g} is too large for 2^gain - 1.", mend="Use the linear gain.")
         worth = np.exp2(worth) - 1
     inside = _mark_ranks_within_cutoff(places, cutoff)
-    return _sum_values_by_query(
-        places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries
-    )
+    return _sum_values_by_query(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)

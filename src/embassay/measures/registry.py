@@ -159,9 +159,7 @@ class _MeasureRegistry(Registry[Measure]):
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> Measure:
         """The measure that `spec` names, under any of its names."""
-        return super().build(
-            canonicalize_measure_spec(spec) if isinstance(spec, Spec) else spec, also, **context
-        )
+        return super().build(canonicalize_measure_spec(spec) if isinstance(spec, Spec) else spec, also, **context)
 
 
 MEASURES: Registry[Measure] = _MeasureRegistry("measure", CALL, [["spec", "compute"]])
@@ -174,13 +172,7 @@ def measure(
     of graded documents."""
 
     def decorate(function: Function) -> Function:
-        facts = {
-            "direction": direction,
-            "range": range,
-            "needs": needs,
-            "undefined": undefined,
-            "source": source,
-        }
+        facts = {"direction": direction, "range": range, "needs": needs, "undefined": undefined, "source": source}
         MEASURES.register(name, **facts)(_make_measure_factory(name, function, has_facets="facets" in needs))
         return function
 
@@ -227,9 +219,7 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
         if isinstance(built, GradedMeasure):
             values[str(wanted)] = built.compute(graded)
         else:
-            judged = judged or [
-                convert_grades_to_gains(graded)
-            ]  # ranked once, for whichever measures need it
+            judged = judged or [convert_grades_to_gains(graded)]  # ranked once, for whichever measures need it
             values[str(wanted)] = _require_ranking_measure(built, wanted).compute(judged[0])
     return values
 
@@ -244,9 +234,7 @@ def _require_ranking_measure(given: str | Measure, called: str | Measure = "") -
     return built
 
 
-def _make_measure_factory(
-    name: str, function: Callable[..., Any], *, has_facets: bool
-) -> Callable[..., Measure]:
+def _make_measure_factory(name: str, function: Callable[..., Any], *, has_facets: bool) -> Callable[..., Measure]:
     parameters = list(inspect.signature(function, eval_str=True).parameters.values())
     options = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
     if any(parameter.name == "cutoff" and parameter not in options for parameter in parameters):
@@ -272,9 +260,7 @@ def _make_measure_factory(
     return build_measure
 
 
-def _select_non_default_options(
-    options: Sequence[inspect.Parameter], given: Mapping[str, Any]
-) -> dict[str, Value]:
+def _select_non_default_options(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Value]:
     """Select the options that are given and not the default; of a dataclass its fields."""
     chosen: dict[str, Value] = {}
     for option in options:

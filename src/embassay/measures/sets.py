@@ -74,9 +74,7 @@ def compute_rarity_weighted_gain(
     """Rarity-aware weighted gain of the first documents over that of the best possible ones."""
     check_option_choice("normalise_by", normalise_by, get_args(NormaliseBy))
     weight = weights(graded.counts, weighting)
-    best = sum_largest_weights(
-        weight, graded.counts if normalise_by == "graded" else count_pool_grades(graded), cutoff
-    )
+    best = sum_largest_weights(weight, graded.counts if normalise_by == "graded" else count_pool_grades(graded), cutoff)
     reached = count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff)
     return divide_where_positive((weight * reached).sum(axis=1), best)
 
@@ -94,13 +92,9 @@ def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> F
 
 
 @_set("N-Recall", direction="higher", undefined="no document has grade `rel` or higher")
-def compute_normalized_recall(
-    graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero"
-) -> Floats:
+def compute_normalized_recall(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Documents of grade `rel` or higher among the first, divided by the most that fit."""
-    reached = count_from_grade_up(
-        count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
-    )
+    reached = count_from_grade_up(count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
     return divide_where_positive(reached, np.minimum(cutoff, count_from_grade_up(graded.counts, rel)))
 
 
@@ -145,9 +139,7 @@ def has_all_relevant_in_top(
 ) -> Floats:
     """Whether all documents of grade 4 and 5 are among the first."""
     present = count_from_grade_up(graded.counts, rel)
-    reached = count_from_grade_up(
-        count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel
-    )
+    reached = count_from_grade_up(count_retrieved_grades(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
     return np.where(present > 0, reached >= present, 1.0 if vacuous else np.nan)
 
 
@@ -407,9 +399,7 @@ def sensitivity_grid(
         )
         for i in range(len(grid))
     )
-    return _summarise_setting_sensitivity(
-        k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus
-    )
+    return _summarise_setting_sensitivity(k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus)
 
 
 def _summarise_setting_sensitivity(
@@ -606,11 +596,7 @@ def n_recall(
 
 
 def graded_precision(
-    grades: Pools,
-    retrieved: AllRetrieved,
-    k: int,
-    level: int = RELEVANT,
-    **how: Unpack[PrecisionHarmSettings],
+    grades: Pools, retrieved: AllRetrieved, k: int, level: int = RELEVANT, **how: Unpack[PrecisionHarmSettings]
 ) -> Values:
     """Precision4+@k: documents of grade `level` or higher among the first `k`, divided by `k` even if fewer were found.
 
@@ -653,9 +639,7 @@ def hit(
     (1.0, 0.0)
     """
     graded = grade(grades, retrieved)
-    return graded.answer(
-        has_all_relevant_in_top(graded, cutoff=k, rel=level, vacuous=vacuous, unjudged=unjudged)
-    )
+    return graded.answer(has_all_relevant_in_top(graded, cutoff=k, rel=level, vacuous=vacuous, unjudged=unjudged))
 
 
 def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray[np.bool_]:
@@ -698,11 +682,7 @@ def proc(
     """
     graded = grade(grades, pool)
     values = compute_pool_oracle_ceiling(
-        graded,
-        cutoff=k,
-        of=of,
-        weighting=Weighting(**weighting),
-        short_list_denominator=short_list_denominator,
+        graded, cutoff=k, of=of, weighting=Weighting(**weighting), short_list_denominator=short_list_denominator
     )
     return graded.answer(values)
 

@@ -30,15 +30,11 @@ def resample_spearman(x: ArrayLike, y: ArrayLike, counts: ArrayLike) -> NDArray[
     if not drawn.size:
         return np.full(len(drawn), np.nan)
     return np.clip(
-        compute_spearman_of_resamples(_rank_distinct_values(left), _rank_distinct_values(right), drawn),
-        -1.0,
-        1.0,
+        compute_spearman_of_resamples(_rank_distinct_values(left), _rank_distinct_values(right), drawn), -1.0, 1.0
     )
 
 
-def resample_average_precision(
-    labels: ArrayLike, scores: ArrayLike, counts: ArrayLike
-) -> NDArray[np.float64]:
+def resample_average_precision(labels: ArrayLike, scores: ArrayLike, counts: ArrayLike) -> NDArray[np.float64]:
     """Average precision of `labels` (0 or 1) by `scores`, both (n,), on resamples `counts` (b, n) -> (b,).
 
     As `pair_average_precision` of the items repeated so often. NaN where nothing that was drawn has the label 1.
@@ -145,8 +141,7 @@ def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = F
     reached, ceiling = _convert_to_query_value_column(actual), _convert_to_query_value_column(proc)
     if len(reached) != len(ceiling):
         raise UsageError(
-            f"There are {len(reached)} values and {len(ceiling)} ceilings.",
-            mend="Pass one of each per query.",
+            f"There are {len(reached)} values and {len(ceiling)} ceilings.", mend="Pass one of each per query."
         )
     valid = ~(np.isnan(reached) | np.isnan(ceiling))
     if per_query_mean:

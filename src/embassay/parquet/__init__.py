@@ -20,13 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import (
-    ROWS,
-    TABLE,
-    UnpackedSizeGuard,
-    announce_reading,
-    iterate_within_reading_time_limit,
-)
+from embassay.limits import ROWS, TABLE, UnpackedSizeGuard, announce_reading, iterate_within_reading_time_limit
 
 if TYPE_CHECKING:
     import polars as pl
@@ -119,8 +113,7 @@ class ParquetReaderProcess:
         if self._get_reader_output_stream.read(1) != b"r":
             self.close()
             raise DataError(
-                "the process that reads Parquet cannot be started",
-                mend="Check that `python -c 'import polars'` works.",
+                "the process that reads Parquet cannot be started", mend="Check that `python -c 'import polars'` works."
             )
 
     @property
@@ -133,12 +126,7 @@ class ParquetReaderProcess:
         return cast(IO[bytes], self._process.stdout)
 
     def tables(
-        self,
-        source: Path | bytes,
-        columns: Sequence[str] | None,
-        path: Path | None,
-        mend: str,
-        rows: int | None,
+        self, source: Path | bytes, columns: Sequence[str] | None, path: Path | None, mend: str, rows: int | None
     ) -> Iterator[pl.DataFrame]:
         """The tables of the answer. DataError for what cannot be read or is too large, OSError for a file that cannot
         be opened."""
@@ -192,9 +180,7 @@ class ParquetReaderProcess:
         return self._get_reader_output_stream.read(1) == b"."
 
     def _read_length_prefixed_reply(self) -> bytes:
-        return self._get_reader_output_stream.read(
-            int.from_bytes(self._get_reader_output_stream.read(8), "big")
-        )
+        return self._get_reader_output_stream.read(int.from_bytes(self._get_reader_output_stream.read(8), "big"))
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
@@ -266,9 +252,7 @@ def read_parquet_column_names(path: Path) -> tuple[str, ...]:
     return tuple(frame.columns)
 
 
-def read_parquet_in_batches(
-    path: Path, columns: Sequence[str] | None = None, *, rows: int
-) -> Iterator[pl.DataFrame]:
+def read_parquet_in_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int) -> Iterator[pl.DataFrame]:
     """The rows of a file in order, in tables of about `rows`: no process ever holds them all. At least one table comes,
     without rows where the file has none. Errors as of `read_parquet`, raised where the damage is reached."""
     return request_parquet_tables(path, columns, rows=rows)

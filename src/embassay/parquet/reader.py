@@ -96,9 +96,7 @@ def _count_parquet_rows(source: str | bytes) -> int:
 def _read_parquet_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
     columns, rows = asked["columns"], asked["rows"]
     if rows is None:
-        yield pl.read_parquet(
-            source if isinstance(source, str) else io.BytesIO(source), columns=columns, glob=False
-        )
+        yield pl.read_parquet(source if isinstance(source, str) else io.BytesIO(source), columns=columns, glob=False)
         return
     scanned = pl.scan_parquet(source if isinstance(source, str) else io.BytesIO(source), glob=False)
     empty = pl.DataFrame(schema=scanned.collect_schema())

@@ -46,11 +46,7 @@ from embassay.stats import (
     t_test,
     wilcoxon,
 )
-from embassay.stats.intervals import (
-    ROUNDING,
-    find_pooled_degrees_of_differences,
-    pool_freedom_over_pair_differences,
-)
+from embassay.stats.intervals import ROUNDING, find_pooled_degrees_of_differences, pool_freedom_over_pair_differences
 from embassay.stats.ranks import make_rank_ranges
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
@@ -132,16 +128,11 @@ def contrast_two_systems_by_test(
         return replace(made, reason="the two were scored by different methods")
     difference = float(first.value or 0.0) - float(second.value or 0.0)
     free = freedom_of_difference(
-        first.list_separately_resampled_strata,
-        second.list_separately_resampled_strata,
-        paired=paired,
-        most=most,
+        first.list_separately_resampled_strata, second.list_separately_resampled_strata, paired=paired, most=most
     )
     error = _compute_difference_error(first.replicates, second.replicates, free, paired)
     made = replace(
-        made,
-        difference=difference,
-        by_item=_test_item_differences(a.items, b.items, seed) if paired else None,
+        made, difference=difference, by_item=_test_item_differences(a.items, b.items, seed) if paired else None
     )
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
@@ -234,16 +225,12 @@ def _compute_difference_error(first: Floats, second: Floats, free: Freedom, pair
     return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
 
 
-def _test_item_differences(
-    first: PerItem | None, second: PerItem | None, seed: int
-) -> ItemDifferenceTests | None:
+def _test_item_differences(first: PerItem | None, second: PerItem | None, seed: int) -> ItemDifferenceTests | None:
     if first is None or second is None:
         return None
     # Kept or lost on both sides: an item with one value says nothing of a difference.
     shared = sorted(
-        item
-        for item in first.keys() & second.keys()
-        if first[item] == first[item] and second[item] == second[item]
+        item for item in first.keys() & second.keys() if first[item] == first[item] and second[item] == second[item]
     )
     if len(shared) < 2:
         return None
@@ -298,9 +285,7 @@ def list_ranked_system_groups(
             made = make_ranked_system_group(place, group, own, run.explain_no_verdict(place), run)
             how = next((known.method for known in run.known if known.place == place), METHOD)
             yield replace(
-                made,
-                floor=run.find_best_reference_score(place, higher=is_higher_measure_better(place[2])),
-                method=how,
+                made, floor=run.find_best_reference_score(place, higher=is_higher_measure_better(place[2])), method=how
             )
 
 
@@ -318,9 +303,7 @@ def make_ranked_system_group(
     known = [standing for standing in standings if standing.headline.value is not None]
     known.sort(key=lambda one: (-sign * (one.headline.value or 0.0), one.system))
     missing = tuple(
-        (standing.system, standing.headline.reason)
-        for standing in standings
-        if standing.headline.value is None
+        (standing.system, standing.headline.reason) for standing in standings if standing.headline.value is None
     )
     entrants = tuple(_make_system_rank_at_place(one) for one in known)
     draws, reason = stack_shared_replicates(known)
@@ -349,9 +332,7 @@ def _make_system_rank_at_place(one: SystemStanding) -> SystemRankAtPlace:
     return SystemRankAtPlace(float(one.headline.value or 0.0), low, high, one.headline.n, system=one.system)
 
 
-def list_system_pair_tests(
-    known: Sequence[SystemStanding], run: ComparableRun | None = None
-) -> tuple[PairTest, ...]:
+def list_system_pair_tests(known: Sequence[SystemStanding], run: ComparableRun | None = None) -> tuple[PairTest, ...]:
     """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
     it does; none where they cannot be tested."""
     stated = (
@@ -365,19 +346,13 @@ def list_system_pair_tests(
     if reason:
         return ()
     values = [one.headline.value or 0.0 for one in known]
-    return compare_replicates(
-        draws, values, strata=[one.headline.list_separately_resampled_strata for one in known]
-    )
+    return compare_replicates(draws, values, strata=[one.headline.list_separately_resampled_strata for one in known])
 
 
 def find_shared_degrees_of_freedom(standings: Sequence[SystemStanding], group: str) -> float | None:
     """The degrees of freedom that the differences of a group's systems have together, where they have."""
-    known = [
-        standing for standing in standings if standing.group == group and standing.headline.value is not None
-    ]
-    return find_pooled_degrees_of_differences(
-        [one.headline.list_separately_resampled_strata for one in known]
-    )
+    known = [standing for standing in standings if standing.group == group and standing.headline.value is not None]
+    return find_pooled_degrees_of_differences([one.headline.list_separately_resampled_strata for one in known])
 
 
 def stack_shared_replicates(known: Sequence[SystemStanding]) -> tuple[NDArray[np.float64], str]:
@@ -459,24 +434,16 @@ def compare_systems(
     if a == b and second is None:
         raise UsageError(f"{a!r} is compared with itself.", mend="Name two systems, or a second run.")
     check_tasks_measures_datasets_in_run(first, tasks, measures)
-    how = (
-        determine_replicate_pairing(first.manifest, other.manifest)
-        if second
-        else ReplicatePairingVerdict(True)
-    )
+    how = determine_replicate_pairing(first.manifest, other.manifest) if second else ReplicatePairingVerdict(True)
     found = []
     for place in dict.fromkeys((*first.value_places, *other.value_places)):
         sides = first.find_system_values_at_place(place, a), other.find_system_values_at_place(place, b)
         if sides[0] is not None and sides[1] is not None and is_value_place_selected(place, tasks, measures):
             why = first.explain_no_verdict(place) or other.explain_no_verdict(place)
-            most = (
-                None if second else find_shared_degrees_of_freedom(first.at(place), sides[0].standing.group)
-            )
+            most = None if second else find_shared_degrees_of_freedom(first.at(place), sides[0].standing.group)
             stated = None if second else find_known_contrast(first, sides[0], sides[1], seed)
             paired = determine_replicate_pairing_at_place(how, place, first, other).paired if second else True
-            made = stated or contrast_two_systems_by_test(
-                sides[0], sides[1], paired=paired, most=most, seed=seed
-            )
+            made = stated or contrast_two_systems_by_test(sides[0], sides[1], paired=paired, most=most, seed=seed)
             if data := explain_differing_datasets(first, other, place):
                 made = replace(drop_contrast_test(made, data), difference=None, error=_NONE, by_item=None)
             made = drop_contrast_test(made, f"no verdict: {why}") if why and not data else made
@@ -498,14 +465,8 @@ def explain_differing_datasets(first: ComparableRun, second: ComparableRun, plac
     ours, theirs = first.list_task_datasets(task), second.list_task_datasets(task)
     if dataset or ours == theirs:
         return ""
-    runs = zip(
-        make_distinct_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True
-    )
-    only = [
-        f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}"
-        for run, names in runs
-        if names
-    ]
+    runs = zip(make_distinct_folder_names([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
+    only = [f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}" for run, names in runs if names]
     return f"the runs have different data: {'; '.join(only)}"
 
 
@@ -515,9 +476,7 @@ def choose_verdict_contrast(contrasts: Sequence[SystemContrast]) -> SystemContra
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
-def _find_rank_test(
-    run: ComparableRun, one: SystemContrast, a: str, b: str
-) -> CorrectedTestOfSystemPair | None:
+def _find_rank_test(run: ComparableRun, one: SystemContrast, a: str, b: str) -> CorrectedTestOfSystemPair | None:
     """Find the run's rank test of two systems; None where it ranks only these, or not both."""
     place = (one.task, one.dataset, one.measure)
     groups = {own.group for own in run.at(place) if own.system in (a, b)}
@@ -530,9 +489,7 @@ def _find_rank_test(
     return None if here is None else CorrectedTestOfSystemPair(len(found), here.p_adjusted, here.apart())
 
 
-def _add_run_names_to_contrast(
-    made: SystemContrast, first: ComparableRun, second: ComparableRun
-) -> SystemContrast:
+def _add_run_names_to_contrast(made: SystemContrast, first: ComparableRun, second: ComparableRun) -> SystemContrast:
     """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
     names."""
     less = first.find_less_judged_run(second, made.measure, (made.a, made.b), made.difference)
@@ -558,9 +515,7 @@ def correct_contrasts_by_holm(contrasts: Iterable[SystemContrast]) -> tuple[Syst
     return tuple(every)
 
 
-def _compare_pair_over_datasets(
-    contrasts: Sequence[SystemContrast], seed: int
-) -> Iterable[DifferenceAcrossDatasets]:
+def _compare_pair_over_datasets(contrasts: Sequence[SystemContrast], seed: int) -> Iterable[DifferenceAcrossDatasets]:
     of_task: dict[tuple[str, str], list[float]] = {}
     for one in contrasts:
         if one.dataset and one.difference is not None:
@@ -569,9 +524,7 @@ def _compare_pair_over_datasets(
         if len(differences) > 1:
             d = np.array(differences)
             mean = mixed_mean(d, range(len(d)), [0] * len(d))
-            yield DifferenceAcrossDatasets(
-                task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean
-            )
+            yield DifferenceAcrossDatasets(task, measure, len(d), hodges_lehmann(d, seed=seed), wilcoxon(d), mean)
 
 
 _SAME = ("seed", "limit", "tasks", "options", "split", "grades", "tokenizer")
@@ -586,19 +539,16 @@ class ReplicatePairingVerdict:
     reason: str = ""
 
 
-def determine_replicate_pairing(
-    first: Mapping[str, Any], second: Mapping[str, Any]
-) -> ReplicatePairingVerdict:
+def determine_replicate_pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> ReplicatePairingVerdict:
     """Compare the manifests of two runs.
 
     >>> run = {"protocol": "sage", "arguments": {"seed": 1}, "datasets": [{"name": "a", "fingerprint": "f"}]}
-    >>> determine_replicate_pairing(run, run).paired, determine_replicate_pairing(run, {**run, "arguments": {"seed":
-    2}}).reason (True, 'seed differs: 1 and 2')
+    >>> determine_replicate_pairing(run, run).paired, determine_replicate_pairing(run, {**run, "arguments": {
+    ...     "seed": 2}}).reason
+    (True, 'seed differs: 1 and 2')
     """
     if first.get("protocol") != second.get("protocol"):
-        return ReplicatePairingVerdict(
-            False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}"
-        )
+        return ReplicatePairingVerdict(False, f"protocol differs: {first.get('protocol')} and {second.get('protocol')}")
     if first.get("resampling") != second.get("resampling"):
         return ReplicatePairingVerdict(False, "the runs come from releases that draw resamples differently")
     ours, theirs = first.get("arguments") or {}, second.get("arguments") or {}
@@ -606,8 +556,7 @@ def determine_replicate_pairing(
         if ours.get(name) != theirs.get(name):
             return ReplicatePairingVerdict(False, f"{name} differs: {ours.get(name)} and {theirs.get(name)}")
     data = [
-        {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())}
-        for run in (first, second)
+        {dataset["name"]: dataset.get("fingerprint") for dataset in run.get("datasets", ())} for run in (first, second)
     ]
     for name in data[0].keys() & data[1].keys():
         if data[0][name] != data[1][name]:
@@ -703,9 +652,7 @@ def compare(
     read = [read_comparable_run(folder) for folder in folders]
     protocol = read[0].protocol_name
     if a is None and b is None and len(read) == 1:
-        return SystemsComparison(
-            protocol, fields=tuple(list_ranked_system_groups(read[0], tasks, datasets, measures))
-        )
+        return SystemsComparison(protocol, fields=tuple(list_ranked_system_groups(read[0], tasks, datasets, measures)))
     if datasets:
         raise UsageError(
             "A dataset was selected, but two systems are compared over all datasets.",
@@ -721,9 +668,7 @@ def compare(
 
 def find_runs_with_systems(systems: Sequence[str], folder: Path) -> list[Path]:
     """The runs in a folder, one or two levels below it, that have all of these systems: the latest first."""
-    manifests = [
-        path for depth in ("*", "*/*") for path in islice(folder.glob(f"{depth}/{MANIFEST}"), MOST_RUNS)
-    ]
+    manifests = [path for depth in ("*", "*/*") for path in islice(folder.glob(f"{depth}/{MANIFEST}"), MOST_RUNS)]
     manifests.sort(key=lambda path: path.stat().st_mtime, reverse=True)
     return [path.parent for path in manifests if _has_systems(path.parent, systems)]
 

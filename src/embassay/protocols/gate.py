@@ -98,9 +98,9 @@ def describe_threshold_verdict_counts(verdicts: Sequence[ThresholdVerdict]) -> s
     """Summarise how many bars were met; what was not tested counts for neither side.
 
     >>> one = [ThresholdVerdict(None, bar="a", met=met) for met in (True, True, None)]
-    >>> describe_threshold_verdict_counts(one), describe_threshold_verdict_counts(one[:2]),
-    describe_threshold_verdict_counts(one[2:]) ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are
-    met', 'No threshold could be tested')
+    >>> describe_threshold_verdict_counts(one), describe_threshold_verdict_counts(one[
+    ...     :2]), describe_threshold_verdict_counts(one[2:])
+    ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
     every = len(verdicts)
     met, missed, untested = (
@@ -155,36 +155,22 @@ def describe_gain_of_more_items(verdict: ThresholdVerdict) -> str:
     """
     if verdict.ahead:
         return _format_more_labels_outlook(verdict, verdict.ahead)
-    if (
-        not verdict.near
-        or verdict.is_change
-        or verdict.value is None
-        or verdict.low is None
-        or verdict.high is None
-    ):
+    if not verdict.near or verdict.is_change or verdict.value is None or verdict.low is None or verdict.high is None:
         return ""
-    half, away = (
-        (verdict.high - verdict.low) / 2,
-        abs(verdict.value - parse_score_threshold(verdict.bar).number),
-    )
+    half, away = ((verdict.high - verdict.low) / 2, abs(verdict.value - parse_score_threshold(verdict.bar).number))
     steps = forecast_extra_labels(away, half, verdict.n, 10**9, steps=MORE, finite=False)
     return _format_more_labels_outlook(verdict, steps) if steps else ""
 
 
 def _format_more_labels_outlook(verdict: ThresholdVerdict, steps: Sequence[MoreLabelsOutlook]) -> str:
     unit = numbers.choose_measure_format_of_protocol(verdict.scale)
-    told = [
-        f"{step.more} more: ± {unit.text(step.half)}, {step.chance:.0%} chance of a decision"
-        for step in steps
-    ]
+    told = [f"{step.more} more: ± {unit.text(step.half)}, {step.chance:.0%} chance of a decision" for step in steps]
     return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
 def explain_bar_not_met(verdict: ThresholdVerdict) -> str:
     """Explain why a bar was missed or not tested, and why it was not paired."""
-    return "; ".join(
-        filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else ""))
-    )
+    return "; ".join(filter(None, (verdict.reason, f"not paired: {verdict.unpaired}" if verdict.unpaired else "")))
 
 
 def format_verdicts_as_junit(verdicts: Sequence[ThresholdVerdict]) -> str:
@@ -287,16 +273,9 @@ def judge_against_baseline(
     how = determine_replicate_pairing(now.manifest, base.manifest)
     tests = [
         _test_system_against_baseline(
-            now,
-            base,
-            place,
-            system,
-            how=determine_replicate_pairing_at_place(how, place, now, base),
-            margin=margin,
+            now, base, place, system, how=determine_replicate_pairing_at_place(how, place, now, base), margin=margin
         )
-        for place in _split_means_into_shared_datasets(
-            now, base, _list_headline_result_keys(base, tasks, measures)
-        )
+        for place in _split_means_into_shared_datasets(now, base, _list_headline_result_keys(base, tasks, measures))
         for system in systems or [one.system for one in base.at(place)]
         if _has_system_value(base, place, system) or _has_system_value(now, place, system)
     ]
@@ -310,9 +289,7 @@ def _has_system_value(run: ComparableRun, place: Place, system: str) -> bool:
     return found is not None and found.headline.value is not None
 
 
-def _list_headline_result_keys(
-    base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]
-) -> list[Place]:
+def _list_headline_result_keys(base: ComparableRun, tasks: Sequence[str], measures: Sequence[str]) -> list[Place]:
     """List the headline places over datasets, or a run's own where it has no such places."""
     named = [place for place in base.value_places if is_value_place_selected(place, tasks, measures)]
     return [place for place in named if not place[1]] or named
@@ -333,18 +310,10 @@ def _split_means_into_shared_datasets(
 
 
 def _test_system_against_baseline(
-    now: ComparableRun,
-    base: ComparableRun,
-    place: Place,
-    system: str,
-    *,
-    how: ReplicatePairingVerdict,
-    margin: float,
+    now: ComparableRun, base: ComparableRun, place: Place, system: str, *, how: ReplicatePairingVerdict, margin: float
 ) -> _SystemRegressionTest:
     """Test a system at a place in both runs, paired or not as the measure allows."""
-    return replace(
-        _test_change_from_earlier_run(now, base, place, system, how.paired, margin), unpaired=how.reason
-    )
+    return replace(_test_change_from_earlier_run(now, base, place, system, how.paired, margin), unpaired=how.reason)
 
 
 def _test_change_from_earlier_run(
@@ -464,9 +433,7 @@ def _judge_score_against_threshold(bar: RequiredResultScore, row: ResultRow) -> 
     near = low is not None and high is not None and low <= bar.number <= high
     if bar.is_met_by(held):
         return replace(verdict, met=True, near=near, stops=False)
-    return replace(
-        verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}"
-    )
+    return replace(verdict, met=False, near=near, reason=f"{bar.end} {held:.4g} is not {bar.sign} {bar.number:g}")
 
 
 def describe_judge_deviation_from_people(folder: Path) -> Iterator[str]:
@@ -478,8 +445,7 @@ def describe_judge_deviation_from_people(folder: Path) -> Iterator[str]:
             continue
         corrections = read_judge_corrections(path / CORRECTED)
         kinds = (
-            f"{off.kind} {off.mean:+.2f}"
-            + ("" if off.low is None else f" ({off.low:+.2f} to {off.high:+.2f})")
+            f"{off.kind} {off.mean:+.2f}" + ("" if off.low is None else f" ({off.low:+.2f} to {off.high:+.2f})")
             for off in corrections.off
         )
         yield f"{path.name}: the judge's grades minus people's: {', '.join(kinds)}. {corrections.use}"
@@ -564,9 +530,7 @@ def gate(
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")
     folder = find_run_folder(run)
     read = [parse_score_threshold(text) for text in bars]
-    verdicts = (
-        list(iterate_score_threshold_verdicts(read, read_results_for_thresholds(folder))) if read else []
-    )
+    verdicts = list(iterate_score_threshold_verdicts(read, read_results_for_thresholds(folder))) if read else []
     if no_worse_than is not None:
         verdicts += judge_against_baseline(
             read_comparable_run(folder),

@@ -135,15 +135,11 @@ class ComparableRun:
     @property
     def systems(self) -> tuple[str, ...]:
         """The systems that are ranked, references left out."""
-        return tuple(
-            dict.fromkeys(standing.system for standing in self.standings if standing.group != REFERENCE)
-        )
+        return tuple(dict.fromkeys(standing.system for standing in self.standings if standing.group != REFERENCE))
 
     def at(self, place: Place) -> tuple[SystemStanding, ...]:
         """List the standings of ranked systems at a place."""
-        return tuple(
-            found for found in self._list_system_standings_at_place(place) if found.group != REFERENCE
-        )
+        return tuple(found for found in self._list_system_standings_at_place(place) if found.group != REFERENCE)
 
     def _list_system_standings_at_place(self, place: Place) -> list[SystemStanding]:
         """List the standing of every system at a place; over one dataset a headline is that dataset's."""
@@ -151,34 +147,24 @@ class ComparableRun:
         found = [own for own in self.standings if own.place == place]
         if found or not dataset or self.list_task_datasets(task) != {dataset}:
             return found
-        return [
-            replace(own, dataset=dataset) for own in self._list_system_standings_at_place((task, "", measure))
-        ]
+        return [replace(own, dataset=dataset) for own in self._list_system_standings_at_place((task, "", measure))]
 
     def find_best_reference_score(self, place: Place, *, higher: bool) -> float | None:
         """Find what the best reference, which knows nothing, scores at a place; None without one."""
-        known = [
-            own.headline.value
-            for own in self._list_system_standings_at_place(place)
-            if own.group == REFERENCE
-        ]
+        known = [own.headline.value for own in self._list_system_standings_at_place(place) if own.group == REFERENCE]
         values = [value for value in known if value is not None]
         return (max if higher else min)(values, default=None)
 
     def explain_no_verdict(self, place: Place) -> str:
         """Explain why nobody is ahead at a place: a reference row reaches the leader. Else empty."""
         references = [
-            standing.headline
-            for standing in self.standings
-            if standing.place == place and standing.group == REFERENCE
+            standing.headline for standing in self.standings if standing.place == place and standing.group == REFERENCE
         ]
         return explain_missing_verdict(place[0], [one.headline for one in self.at(place)], references)
 
     def find_system_standing(self, place: Place, system: str) -> SystemStanding | None:
         """Find the standing of a system at a place; None where it is not there."""
-        return next(
-            (found for found in self._list_system_standings_at_place(place) if found.system == system), None
-        )
+        return next((found for found in self._list_system_standings_at_place(place) if found.system == system), None)
 
     def list_task_datasets(self, task: str) -> frozenset[str]:
         """List the datasets that the run has the task on; all for `overall`."""
@@ -216,14 +202,11 @@ class ComparableRun:
         stated = [self.find_known_contrast(place, systems[a], systems[b]) for a, b in pairs]
         if not stated or not all(stated):
             return None
-        known = [
-            (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
-        ]
+        known = [(pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None]
         tests = correct_tests_by_holm([contrast.make_pair_test(*pair) for pair, contrast in known], 1.0)
         spared = [bool(contrast.judged_less) for _, contrast in known]
         return tuple(
-            replace(test, p_adjusted=1.0) if is_spared else test
-            for test, is_spared in zip(tests, spared, strict=True)
+            replace(test, p_adjusted=1.0) if is_spared else test for test, is_spared in zip(tests, spared, strict=True)
         )
 
     def find_less_judged_run(
@@ -232,8 +215,7 @@ class ComparableRun:
         """The run of which so much less is graded that the `difference` of two systems, one of each, may be due to that
         alone: the one that is behind, or with harm that no grade shows the one that is ahead."""
         ours, theirs = (
-            run.ungraded.get(measure, {}).get(name, math.nan)
-            for run, name in zip((self, other), systems, strict=True)
+            run.ungraded.get(measure, {}).get(name, math.nan) for run, name in zip((self, other), systems, strict=True)
         )
         is_behind = ((difference or 0.0) < 0) == is_higher_measure_better(measure)
         # Against whoever is behind counts what it lacks more; the shares of Harm are below 0, so it turns round there.
@@ -247,9 +229,7 @@ class ComparableRun:
         an old one that it has not."""
         self.check(tuple(names))
         staying = (own for own in self.standings if own.system in names or own.system not in names.values())
-        headlines = (
-            (own, replace(own.headline, system=names.get(own.system, own.system))) for own in staying
-        )
+        headlines = ((own, replace(own.headline, system=names.get(own.system, own.system))) for own in staying)
         ungraded = {
             measure: {names.get(system, system): share for system, share in shares.items()}
             for measure, shares in self.ungraded.items()
@@ -319,9 +299,7 @@ def read_comparable_run(folder: Path) -> ComparableRun:
         standings = tuple(make_standings_from_item_means(items, run.read_results(), seed))
     if not standings:
         raise DataError(
-            "This run has no headlines to compare",
-            path=folder,
-            mend=_suggest_step_for_incomparable_run(manifest),
+            "This run has no headlines to compare", path=folder, mend=_suggest_step_for_incomparable_run(manifest)
         )
     return ComparableRun(folder, manifest, standings, items)
 
@@ -335,9 +313,7 @@ def _suggest_step_for_incomparable_run(manifest: Mapping[str, Any]) -> str:
     return "Run its command again with the same --out to write them; finished cells are kept."
 
 
-def _read_comparable_scoring_run(
-    folder: Path, manifest: Mapping[str, Any], items: ItemValues
-) -> ComparableRun:
+def _read_comparable_scoring_run(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> ComparableRun:
     """Read the values of a scoring, as its record says, corrected by people's grades or not."""
     from embassay.protocols.rag.scoring.standings import list_run_pair_contrasts, read_scored_runs
 
@@ -394,9 +370,7 @@ class ItemValues:
             self._read[key] = _read_item_measures_over_repeats(self._run.locate_cell_items(*key))
         return self._read[key]
 
-    def find_item_values_behind_headline(
-        self, task: str, dataset: str, system: str, value: float
-    ) -> PerItem | None:
+    def find_item_values_behind_headline(self, task: str, dataset: str, system: str, value: float) -> PerItem | None:
         """The per-item values whose mean is the headline `value`, by item; None where the headline is no such mean.
 
         Which measure they are is told by their mean, not by name: a headline may be called otherwise than its items.
@@ -410,9 +384,7 @@ class ItemValues:
         return None
 
 
-def make_standings_from_item_means(
-    items: ItemValues, rows: list[ResultRow], seed: int
-) -> Iterator[SystemStanding]:
+def make_standings_from_item_means(items: ItemValues, rows: list[ResultRow], seed: int) -> Iterator[SystemStanding]:
     """Headlines of a run that keeps none: its rows that are means over items, with replicates of those.
 
     All systems of a dataset are resampled together, over the items that they share.
@@ -426,9 +398,7 @@ def make_standings_from_item_means(
         behind = {system: values for system, values in every.items() if values is not None}
         replicates = _resample_shared_items(list(behind.values()), seed, task, dataset) if behind else []
         for row, draws in zip((row for row in own if row.system in behind), replicates, strict=True):
-            headline = SystemHeadlineValue(
-                row.system, row.value, row.n, draws, "bootstrap over items", row.reason
-            )
+            headline = SystemHeadlineValue(row.system, row.value, row.n, draws, "bootstrap over items", row.reason)
             yield SystemStanding(task, dataset, measure, headline)
 
 
@@ -462,10 +432,7 @@ def _average_item_tables(
         return tables[0] if tables else {}
     shared = [key for key in tables[0] if all(key in table for table in tables)]
     return {
-        key: {
-            item: float(np.mean([table[key].get(item, np.nan) for table in tables]))
-            for item in tables[0][key]
-        }
+        key: {item: float(np.mean([table[key].get(item, np.nan) for table in tables])) for item in tables[0][key]}
         for key in shared
     }
 
@@ -486,6 +453,4 @@ def _read_items_file(path: Path) -> dict[tuple[str, str], dict[str, float]]:
     for item, variant, measure, value in rows:
         own = gathered.setdefault((variant or "", measure), {})
         own.setdefault(item.partition(_RUN)[0], []).append(float("nan") if value is None else value)
-    return {
-        key: {item: float(np.mean(values)) for item, values in own.items()} for key, own in gathered.items()
-    }
+    return {key: {item: float(np.mean(values)) for item, values in own.items()} for key, own in gathered.items()}

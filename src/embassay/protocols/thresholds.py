@@ -80,9 +80,7 @@ def parse_score_threshold(text: str) -> RequiredResultScore:
         raise UsageError(f"{text!r} does not name a {'system' if task else 'task'}.", mend=_MEND)
     where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
     end: End = found["end"] or "value"  # type: ignore[assignment]
-    return RequiredResultScore(
-        found["protocol"], task, measure, system.strip(), found["sign"], number, end, where
-    )
+    return RequiredResultScore(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,7 @@ class ResultsForThresholds:
         for column in KEYS:
             rows = _select_rows_for_threshold_column(rows, column, bar)
         if len(rows) > 1:
-            raise UsageError(
-                f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang."
-            )
+            raise UsageError(f"{bar.text} matches {len(rows)} rows.", mend="Add dataset, variant, subset or lang.")
         self._check_threshold_not_in_points(bar, rows[0])
         return rows[0]
 
@@ -128,9 +124,7 @@ class ResultsForThresholds:
                 mend=f"Write {bar.number / 100:g}.",
             )
 
-    def _select_headline_rows(
-        self, rows: Sequence[ResultRow], bar: RequiredResultScore
-    ) -> Sequence[ResultRow]:
+    def _select_headline_rows(self, rows: Sequence[ResultRow], bar: RequiredResultScore) -> Sequence[ResultRow]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
         chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline_row(row))) or measures
         if len(chosen) != 1:
@@ -147,9 +141,7 @@ def read_results_for_thresholds(folder: Path) -> ResultsForThresholds:
     runs = list(find_run_folders(folder))
     if not runs:
         raise DataError(
-            "There is no run here",
-            path=folder,
-            mend="Give the folder of a run, or a folder that contains runs.",
+            "There is no run here", path=folder, mend="Give the folder of a run, or a folder that contains runs."
         )
     results: list[ResultRow] = []
     headlines = set()
@@ -226,6 +218,4 @@ def list_threshold_scores(
 def _format_score_as_threshold_start(row: ResultRow, rows: ResultsForThresholds) -> str:
     where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
     measure = "" if rows.is_headline_row(row) else row.measure
-    return RequiredResultScore(
-        row.protocol, row.task, measure, row.system, "", 0, where=where
-    ).text.removesuffix("0")
+    return RequiredResultScore(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix("0")

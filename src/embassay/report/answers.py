@@ -71,9 +71,7 @@ class ReportQuestion:
 
 
 QUESTIONS = (
-    ReportQuestion(
-        "search", "Search", "For search", "evidence among the first passages", "question", "rag score"
-    ),
+    ReportQuestion("search", "Search", "For search", "evidence among the first passages", "question", "rag score"),
     ReportQuestion(
         "reworded", "Paraphrases", "When texts are paraphrased", "score after paraphrase", "text", "pteb run"
     ),
@@ -88,9 +86,7 @@ QUESTIONS = (
     ReportQuestion(
         "groups", "Grouping", "To group documents", "topics recovered", "collection", "sage run -t clustering"
     ),
-    ReportQuestion(
-        "people", "Against people", "Compared with people", "same items for both", "item", "hume sample"
-    ),
+    ReportQuestion("people", "Against people", "Compared with people", "same items for both", "item", "hume sample"),
     ReportQuestion("price", "Price, speed", "Price and speed", "time of a query", "query", "rag sweep"),
 )
 PROTOCOLS = ("search", "reworded", "damaged", "groups")
@@ -182,11 +178,7 @@ class ReportQuestionAnswer:
         said = self.note or _explain_lead_certainty(self)
         if not self.beside:
             return said
-        return (
-            f"{said}. {tables.capitalise_unless_name(self.beside)}"
-            if ";" in said
-            else f"{said}; {self.beside}"
-        )
+        return f"{said}. {tables.capitalise_unless_name(self.beside)}" if ";" in said else f"{said}; {self.beside}"
 
     @property
     def sentence(self) -> str:
@@ -219,9 +211,7 @@ class ReportQuestionAnswer:
         """How sure the answer is, in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
-            "open": f"about {self.more:,} more {noun} needed"
-            if self.more
-            else _say_more_may_not_decide(self),
+            "open": f"about {self.more:,} more {noun} needed" if self.more else _say_more_may_not_decide(self),
             "likely": _add_collection_count_if_few(f"{_format_ahead_of_hundred(self)} of 100", self).replace(
                 "from only", "only"
             ),
@@ -249,9 +239,7 @@ def _explain_lead_certainty(answer: ReportQuestionAnswer) -> str:
         return f"{few}; {more}" if more else f"more {noun}s may not help; choose by price or speed"
     if answer.level == "likely" and more and not _has_evidence_from_few_collections(answer):
         return f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples; {more}"
-    return _add_collection_count_if_few(
-        f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer
-    )
+    return _add_collection_count_if_few(f"clearly ahead in {_format_ahead_of_hundred(answer)} of 100 resamples", answer)
 
 
 def _format_ahead_of_hundred(answer: ReportQuestionAnswer) -> str:
@@ -265,9 +253,7 @@ def _has_evidence_from_few_collections(answer: ReportQuestionAnswer) -> bool:
 def _add_collection_count_if_few(ahead: str, answer: ReportQuestionAnswer) -> str:
     few = tables.format_noun_count(answer.n, answer.question.noun)
     return (
-        f"{ahead.removesuffix(' resamples')}, from only {few}"
-        if _has_evidence_from_few_collections(answer)
-        else ahead
+        f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_evidence_from_few_collections(answer) else ahead
     )
 
 
@@ -277,8 +263,7 @@ def list_report_answers_from_evidence(runs: Sequence[ReportRun]) -> tuple[Report
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
         return ()
     evidence = {
-        question.name: next(collect_question_evidence(question.name, runs), None)
-        for question in QUESTIONS[:-1]
+        question.name: next(collect_question_evidence(question.name, runs), None) for question in QUESTIONS[:-1]
     }
     answers = [_answer_from_evidence(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
@@ -286,9 +271,7 @@ def list_report_answers_from_evidence(runs: Sequence[ReportRun]) -> tuple[Report
     return (*answers, build_query_time_answer(runs, answers[0]))
 
 
-def _answer_from_evidence(
-    question: ReportQuestion, evidence: RunEvidenceOnQuestion | None
-) -> ReportQuestionAnswer:
+def _answer_from_evidence(question: ReportQuestion, evidence: RunEvidenceOnQuestion | None) -> ReportQuestionAnswer:
     if evidence is None:
         return ReportQuestionAnswer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
@@ -324,9 +307,7 @@ def _list_possible_leaders(
     return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _rate_answer_certainty(
-    question: ReportQuestion, evidence: RunEvidenceOnQuestion, ahead: int | None
-) -> Level:
+def _rate_answer_certainty(question: ReportQuestion, evidence: RunEvidenceOnQuestion, ahead: int | None) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
@@ -383,9 +364,7 @@ def build_query_time_answer(runs: Sequence[ReportRun], search: ReportQuestionAns
     ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
         SystemEstimateWithRanks(
-            *(facts.latency, facts.latency_low, facts.latency_high),
-            name=name,
-            kind=kinds.get(name, "embedding"),
+            *(facts.latency, facts.latency_low, facts.latency_high), name=name, kind=kinds.get(name, "embedding")
         )
         for name, facts in ordered
     )
@@ -400,9 +379,7 @@ def build_query_time_answer(runs: Sequence[ReportRun], search: ReportQuestionAns
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _rate_query_time_certainty(able), findings.asked.percentile
-    return ReportQuestionAnswer(
-        question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile
-    )
+    return ReportQuestionAnswer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
 def _rate_query_time_certainty(able: Sequence[SystemEstimateWithRanks]) -> Level:
@@ -422,9 +399,7 @@ def _describe_query_times(able: Sequence[SystemEstimateWithRanks], stacks: Mappi
     usd = {contender.name: stacks[contender.name].cost for contender in able[:2]}
     if not any(usd.values()):
         return ", ".join(times) + ("; both cost nothing" if len(usd) > 1 else "; it costs nothing")
-    return (
-        ", ".join(times) + "; " + ", ".join(f"{name} ${value:.4g} per 1,000" for name, value in usd.items())
-    )
+    return ", ".join(times) + "; " + ", ".join(f"{name} ${value:.4g} per 1,000" for name, value in usd.items())
 
 
 def _format_query_time(contender: SystemEstimateWithRanks) -> str:
@@ -496,9 +471,7 @@ def recommendation_claims(answers: Sequence[ReportQuestionAnswer]) -> tuple[Clai
     )
 
 
-def _find_recommended_systems(
-    quality: Sequence[ReportQuestionAnswer],
-) -> dict[str, list[ReportQuestionAnswer]]:
+def _find_recommended_systems(quality: Sequence[ReportQuestionAnswer]) -> dict[str, list[ReportQuestionAnswer]]:
     """The systems to use, each with the questions that it leads: those that recommend it, then others that it leads. A
     system that the tests rule out for search is not one of them."""
     ruled = {name for answer in quality if answer.question.name == "search" for name in answer.out}
@@ -528,9 +501,7 @@ def _say_which_to_use(quality: Sequence[ReportQuestionAnswer]) -> str:
     ) if winners else ""  # fmt: skip
 
 
-def _say_no_system_chosen(
-    quality: Sequence[ReportQuestionAnswer], answers: Sequence[ReportQuestionAnswer]
-) -> str:
+def _say_no_system_chosen(quality: Sequence[ReportQuestionAnswer], answers: Sequence[ReportQuestionAnswer]) -> str:
     """Say that these data choose no system: who may be first, who is out, and what would decide."""
     answered = [answer for answer in quality if answer.level != "not run"]
     main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
@@ -540,9 +511,7 @@ def _say_no_system_chosen(
     if main.basis == "choice" and main.level == "likely":
         return f"Search was not tested; `choose` picks {main.names[0]} ({main.note})"
     if len(names) < 2:
-        return (
-            f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
-        )
+        return f"{names[0]} may be first {WHERE[main.question.name]}, but that is not certain: {main.how_sure}"
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_with_and(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
@@ -552,9 +521,7 @@ def _say_no_system_chosen(
     return f"These data do not decide {among}{out}{decide}{faster}"
 
 
-def _say_quality_unasked(
-    quality: Sequence[ReportQuestionAnswer], answered: Sequence[ReportQuestionAnswer]
-) -> str:
+def _say_quality_unasked(quality: Sequence[ReportQuestionAnswer], answered: Sequence[ReportQuestionAnswer]) -> str:
     """Say that nobody asked how good systems are, who may be first, who is out, and what would decide."""
     first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
@@ -567,11 +534,7 @@ def _say_quality_unasked(
 
 def _say_possible_leaders(answer: ReportQuestionAnswer) -> str:
     """Say who may be first, or that nobody leads."""
-    return (
-        "no system leads"
-        if answer.note
-        else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
-    )
+    return "no system leads" if answer.note else f"{_join_with_and(_list_first_few_names(answer.may))} may be first"
 
 
 def _list_first_few_names(names: Sequence[str], most: int = 3) -> list[str]:

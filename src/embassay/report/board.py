@@ -69,13 +69,9 @@ def is_protocol_with_task_board(kind: str) -> bool:
 def list_protocol_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return (
-            tuple(_list_external_protocol_tasks(record)) if is_protocol_with_task_board(record.kind) else ()
-        )
+        return tuple(_list_external_protocol_tasks(record)) if is_protocol_with_task_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
-    tasks: tuple[BoardTask, ...] = (
-        place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
-    )
+    tasks: tuple[BoardTask, ...] = place.describe_tasks(record) if hasattr(place, "describe_tasks") else place.TASKS
     return tasks
 
 
@@ -107,9 +103,7 @@ def list_run_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
 
 def count_items_of_system_score(record: RunRecord, task: BoardTask, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
-    rows = (
-        record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
-    )
+    rows = (record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name))
     return sum(row.n for row in rows if row is not None and row.value is not None)
 
 
@@ -238,9 +232,7 @@ class SystemBoard:
         return tuple(sorted(self.rows, key=make_sort_key))
 
 
-def list_possible_leaders_above_reference(
-    board: SystemBoard, names: Sequence[str], task: str = ""
-) -> tuple[str, ...]:
+def list_possible_leaders_above_reference(board: SystemBoard, names: Sequence[str], task: str = "") -> tuple[str, ...]:
     """Of the systems that the tests let be first, on a task or by the leading score, those that score above every
     reference, which knows nothing; all of them where none does."""
     place = next((i for i, other in enumerate(board.tasks) if other.name == task), None)
@@ -256,9 +248,7 @@ def build_record_board(record: RunRecord) -> SystemBoard:
     """The board of a record."""
     tasks = list_run_tasks(record)
     lead = choose_leading_scope(record)
-    title = (
-        "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
-    )
+    title = "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
     label_of = record.system_labels
     rows = [_make_board_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
@@ -297,9 +287,7 @@ def choose_leading_scope(record: RunRecord) -> str:
     if len(counted) >= (5 if record.kind == "sage" else 2):
         return OVERALL
     done = (
-        task.name
-        for task in tasks
-        if any(record.value(task.name, name, task.headline) is not None for name in names)
+        task.name for task in tasks if any(record.value(task.name, name, task.headline) is not None for name in names)
     )
     return next(done, OVERALL)
 
@@ -311,14 +299,10 @@ def find_task_value(record: RunRecord, system: SystemOfRun, task: BoardTask) -> 
         best = system.ranked and system.name in record.find_task_comparisons(task.name).best
         few = count_items_of_system_score(record, task, system.name) < FEW
         return BoardValue("value", row, best, few=few, unit=task.printed)
-    return make_missing_board_value(
-        record, record.list_system_cells_of_task_by_dataset(task.name, system.name), row
-    )
+    return make_missing_board_value(record, record.list_system_cells_of_task_by_dataset(task.name, system.name), row)
 
 
-def make_missing_board_value(
-    record: RunRecord, cells: Sequence[RunCellStatus], row: ResultRow | None
-) -> BoardValue:
+def make_missing_board_value(record: RunRecord, cells: Sequence[RunCellStatus], row: ResultRow | None) -> BoardValue:
     """Why there is no value: a failed cell first, then one not done, then the measure's own reason."""
     failed = [cell for cell in cells if cell.status == "failed"]
     waiting = [cell for cell in cells if cell.status == "not run"]
@@ -332,9 +316,7 @@ def make_missing_board_value(
         return BoardValue(state, reason=done)
     if not cells and row is None:
         return BoardValue("none", reason="not part of the run")
-    return BoardValue(
-        "undefined", reason=row.reason if row is not None and row.reason else "no value was recorded"
-    )
+    return BoardValue("undefined", reason=row.reason if row is not None and row.reason else "no value was recorded")
 
 
 def _make_board_row(
@@ -409,21 +391,14 @@ def make_blocks_of_missing_values(record: RunRecord, board: SystemBoard) -> Iter
         of = task.short if task.printed is POINTS else task.short.lower()
         blocks.append(
             ParagraphBlock(
-                (
-                    draw_system_kind_sign(row.system.kind),
-                    SystemNameInSentence(row.label),
-                    f", {of}: ",
-                    *value.sentence,
-                ),
+                (draw_system_kind_sign(row.system.kind), SystemNameInSentence(row.label), f", {of}: ", *value.sentence),
                 "",
             )
         )
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
         blocks.append(ParagraphBlock((f"and {more} more: ", PageLink("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
-        blocks.append(
-            ParagraphBlock((StyledWords(command, "command"), " continues from the last finished cell."), "")
-        )
+        blocks.append(ParagraphBlock((StyledWords(command, "command"), " continues from the last finished cell."), ""))
     yield StyledBlockGroup("panel", (Heading("Missing here", level=3), *blocks))
 
 
@@ -457,9 +432,7 @@ def make_system_values_table(
     ground by their place in the column; None if there is none."""
     rows = board.sort_rows_by_score_on_task(task.name)
     shown = [
-        column
-        for column in wanted
-        if any(_find_column_result(record, task, row, column) is not None for row in rows)
+        column for column in wanted if any(_find_column_result(record, task, row, column) is not None for row in rows)
     ]
     looked_up = [[_find_column_value(record, task, row, column) for column in shown] for row in rows]
     scales = [
@@ -479,14 +452,11 @@ def make_system_values_table(
         for i, (row, values) in enumerate(zip(rows, looked_up, strict=True))
     )  # fmt: skip
     columns = tuple(
-        Column(column.heading, None if is_shaded else scale, "")
-        for column, scale in zip(shown, scales, strict=True)
+        Column(column.heading, None if is_shaded else scale, "") for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
     note = _explain_undefined_cells(rows, looked_up) if is_shaded else ""
-    made = Table(
-        name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
-    )
+    made = Table(name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note)
     return made if shown else None
 
 
@@ -494,9 +464,7 @@ def _explain_undefined_cells(rows: Sequence[BoardRow], columns: Sequence[Sequenc
     """Why cells say n/a, each reason once with the systems that it holds of."""
     reasons: dict[str, list[str]] = {}
     for row, values in zip(rows, columns, strict=True):
-        for reason in dict.fromkeys(
-            value.reason for value in values if value.state == "undefined" and value.reason
-        ):
+        for reason in dict.fromkeys(value.reason for value in values if value.state == "undefined" and value.reason):
             reasons.setdefault(reason, []).append(row.label)
     return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
@@ -510,9 +478,7 @@ def make_system_table_row(
     return LabelledTableRow(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find_column_result(
-    record: RunRecord, task: BoardTask, row: BoardRow, want: WantedColumn
-) -> ResultRow | None:
+def _find_column_result(record: RunRecord, task: BoardTask, row: BoardRow, want: WantedColumn) -> ResultRow | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 

@@ -162,9 +162,7 @@ def _collect_hume_headlines(run: ReportRun) -> RunHeadlines | None:
             summary.seed or 0, ""
         )  # fmt: skip
         value = BoardValue("value", row, place.system in best, unit=POINTS)
-        leaders[place.system] = _make_system_headline(
-            record, OVERALL, SystemOfRun(0, place.system, place.kind), value
-        )
+        leaders[place.system] = _make_system_headline(record, OVERALL, SystemOfRun(0, place.system, place.kind), value)
     measure = f"mean of {numbers.format_noun_count(len(summary.pairs), 'pair')}"
     return RunHeadlines(run.title, measure, POINTS, leaders, _say_people_score_and_place(summary))
 
@@ -201,9 +199,7 @@ def make_headline_table_blocks(found: Sequence[RunHeadlines], width: int = 80) -
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
     systems = tuple(list_systems_for_table_of_runs(found))
-    yield from (
-        _headlines_table(part, systems) for part in _split_runs_to_fit_page_width(found, systems, width)
-    )
+    yield from (_headlines_table(part, systems) for part in _split_runs_to_fit_page_width(found, systems, width))
     yield BulletList(tuple(_headline_notes(found)))
 
 
@@ -222,9 +218,7 @@ def _run_column_title(run: RunHeadlines) -> str:
 
 
 def _headlines_table(leads: Sequence[RunHeadlines], systems: Sequence[str]) -> Table:
-    heads = [
-        column for run in leads for column in (*make_number_columns(_run_column_title(run)), Column("Rank"))
-    ]
+    heads = [column for run in leads for column in (*make_number_columns(_run_column_title(run)), Column("Rank"))]
     rows = (
         [name, *(cell for run in leads for cell in format_headline_value_and_rank(run, name))]
         for name in systems
@@ -240,17 +234,13 @@ def _split_runs_to_fit_page_width(
     for count in range(1, len(leads) + 1):
         size = ceil(len(leads) / count)
         parts = [leads[i : i + size] for i in range(0, len(leads), size)]
-        if count == len(leads) or all(
-            is_table_within_width(_headlines_table(part, systems), width) for part in parts
-        ):
+        if count == len(leads) or all(is_table_within_width(_headlines_table(part, systems), width) for part in parts):
             yield from parts
             return
 
 
 def _headline_notes(leads: Sequence[RunHeadlines]) -> Iterator[str]:
-    points = convert_sentence_to_text(
-        join_names_with_and([run.run for run in leads if run.is_shown_in_points])
-    )
+    points = convert_sentence_to_text(join_names_with_and([run.run for run in leads if run.is_shown_in_points]))
     yield "Higher is better. " + (f"In points (100 times the measure): {points}." if points else "")
     yield (
         ("Rank: the ranks that paired tests allow, within each run. Overlapping intervals are not a test.")
@@ -314,9 +304,7 @@ def combine_run_headlines(runs: Sequence[ReportRun]) -> HeadlinesTableOfRuns | N
     return HeadlinesTableOfRuns(
         tuple(RunHeadlineColumn(_title_run_with_measure(column), column.scale) for column in columns),
         tuple(
-            SystemHeadlineRow(
-                *labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns)
-            )
+            SystemHeadlineRow(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
             for name in names
         ),
         tuple(f"{column.run}: {column.people}." for column in columns if column.people),

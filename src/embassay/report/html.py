@@ -53,18 +53,9 @@ class ReportPageDefinition:
         entry = find_kind_page_entry(kind)
         facts = dict(entry.facts) if entry else {}
         builder = (
-            str(entry.factory)
-            if entry and kind in KINDS
-            else "embassay.report.overview:build_external_protocol_page"
+            str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:build_external_protocol_page"
         )
-        return cls(
-            kind,
-            facts.get("title", kind),
-            builder,
-            kind,
-            TEMPLATES.get(kind, ""),
-            group=facts.get("group", ""),
-        )
+        return cls(kind, facts.get("title", kind), builder, kind, TEMPLATES.get(kind, ""), group=facts.get("group", ""))
 
     def list_section_pages(self, runs: Sequence[ReportRun]) -> list[ReportPage]:
         """List the pages, one per run of its kind or one of all; none where there is nothing to show."""
@@ -73,9 +64,7 @@ class ReportPageDefinition:
         else:
             shown = [run for run in runs if run.record.kind == self.kind and run.record.rows]
             arguments = [(run.record, run.board) if self.template else (run, len(runs) == 1) for run in shown]
-            made = [
-                (run, self._build_page_content(*given)) for run, given in zip(shown, arguments, strict=True)
-            ]
+            made = [(run, self._build_page_content(*given)) for run, given in zip(shown, arguments, strict=True)]
         return [ReportPage(self, run, content) for run, content in made if content]
 
     def _build_page_content(self, *arguments: Any) -> Any:
@@ -162,9 +151,7 @@ def group_navigation_entries(pages: Sequence[ReportPage]) -> dict[str, list[Repo
 
 def render_whole_report_as_html(runs: Sequence[ReportRun]) -> str:
     """Render the whole report as one page."""
-    pages = [
-        page for section in list_report_page_definitions(runs) for page in section.list_section_pages(runs)
-    ]
+    pages = [page for section in list_report_page_definitions(runs) for page in section.list_section_pages(runs)]
     html = minify_html(
         make_template_environment()
         .get_template("frame.html")
@@ -223,9 +210,7 @@ def collect_script_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
             for system, label in list_report_systems_with_labels(runs)
         ],
-        "scopes": [
-            scope for run in runs for scope in _list_run_comparisons_by_scope(run, several=len(runs) > 1)
-        ],
+        "scopes": [scope for run in runs for scope in _list_run_comparisons_by_scope(run, several=len(runs) > 1)],
     }
 
 
@@ -258,10 +243,7 @@ def make_template_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     made = pages.make_block_environment(PackageLoader("embassay.report", "templates"))
     made.globals.update(
-        numbers=numbers,
-        folded=build_collapsible_table,
-        unit_scale=LinearScale(0.0, 1.0, 1.0),
-        unit_percent=SHARES,
+        numbers=numbers, folded=build_collapsible_table, unit_scale=LinearScale(0.0, 1.0, 1.0), unit_percent=SHARES
     )
     made.filters.update(
         exact=exact_value_attribute,

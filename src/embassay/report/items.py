@@ -33,9 +33,7 @@ POSITIONS = ("0", "0.5", "1")
 """At the start, in the middle, at the end."""
 SIZES = {"insertion": ("0.15", "0.5", "1"), "removal": ("0.15", "0.5", "0.9")}
 POSITION_WORDS = {"0": "at the start", "0.5": "in the middle", "1": "at the end"}
-SPANS = tuple(
-    (f"{kind}:p={p},q={q}", kind, float(p), q) for kind in SIZES for p in SIZES[kind] for q in POSITIONS
-)
+SPANS = tuple((f"{kind}:p={p},q={q}", kind, float(p), q) for kind in SIZES for p in SIZES[kind] for q in POSITIONS)
 
 
 @dataclass(frozen=True)
@@ -152,8 +150,7 @@ def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str)
     """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
     offered = [
-        (system, _read_system_values(folder, kind, dataset, system))
-        for system in record.list_non_reference_systems
+        (system, _read_system_values(folder, kind, dataset, system)) for system in record.list_non_reference_systems
     ]
     if kind.name == "sensitivity":
         from embassay.report.sage.tables import is_linear_curve_expected
@@ -175,9 +172,7 @@ def read_item_values(record: RunRecord, kind: ItemKind, dataset: str, lang: str)
     return DatasetItemValues(kind, dataset, lang, tuple(ids), systems, measures, values)
 
 
-def _align_column_to_item_ids(
-    names: list[str], column: Values, ids: list[str], place: dict[str, int]
-) -> Values:
+def _align_column_to_item_ids(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
     """The column in the order of `ids`; systems usually share that order."""
     if names == ids:
         return column
@@ -188,9 +183,7 @@ def _align_column_to_item_ids(
     return values
 
 
-def _read_system_values(
-    folder: RunFolder, kind: ItemKind, dataset: str, system: SystemOfRun
-) -> Columns | None:
+def _read_system_values(folder: RunFolder, kind: ItemKind, dataset: str, system: SystemOfRun) -> Columns | None:
     """The values of a system by measure and variant; None where it has no items on the dataset."""
     import polars as pl
 
@@ -222,15 +215,7 @@ def _add_sensitivity_scores(read: Columns, *, linear: bool) -> None:
     read["sensitivity", ""] = (names, np.mean(close, axis=0))
 
 
-LENGTHS = {
-    "text": 1_200,
-    "source": 1_200,
-    "summary": 600,
-    "first": 600,
-    "second": 600,
-    "document": 240,
-    "query": 400,
-}
+LENGTHS = {"text": 1_200, "source": 1_200, "summary": 600, "first": 600, "second": 600, "document": 240, "query": 400}
 SHORT = 200
 
 
@@ -289,9 +274,7 @@ class ItemTextsByField:
             return
         frame = read_parquet(path, ["item_id", "field", "text"])
         for (field,), part in frame.group_by(["field"], maintain_order=True):
-            self._fields[str(field)] = dict(
-                zip(part["item_id"].to_list(), part["text"].to_list(), strict=True)
-            )
+            self._fields[str(field)] = dict(zip(part["item_id"].to_list(), part["text"].to_list(), strict=True))
 
     def text(self, field: str, item: str) -> str | None:
         """Find the text of an item's field; None where the run kept none."""
@@ -355,9 +338,7 @@ def list_measured_item_groups(record: RunRecord) -> Iterator[DatasetItemValues]:
     for pair in pairs:
         measures = _list_measures_and_variants(record, pair)
         if measures:
-            title = (
-                TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
-            )
+            title = TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
             kind = ItemKind("values", pair.task, title, NOUNS.get(record.kind, "item"), measures)
             group = read_item_values(record, kind, pair.dataset, langs.get(pair.dataset, ""))
             if group is not None:
@@ -370,9 +351,7 @@ def make_values_item_data(source: ItemGroupPageInputs) -> Part:
     names = [name for name in texts if any(texts[name].values())]
     add = source.excerpts.add
     return {
-        "fields": {
-            name: [add(texts[name].get(item, ""), LENGTHS["query"]) for item in source.ids] for name in names
-        },
+        "fields": {name: [add(texts[name].get(item, ""), LENGTHS["query"]) for item in source.ids] for name in names},
         "titles": {name: _make_item_field_title(name) for name in names},
         "note": NOTES.get(source.record.kind, "") + "Every value is in the folder items/.",
     }
@@ -449,9 +428,7 @@ BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 
-def share_item_budget(
-    needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST
-) -> list[int]:
+def share_item_budget(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
     """How many items of each group fit the page's budget, from (items, values per item) of the groups.
 
     What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
@@ -532,9 +509,7 @@ def make_items_page(runs: Sequence[ReportRun]) -> ItemExplorerPageContent | None
     excerpts = ExcerptStore() if len(runs) == 1 else ExcerptStore(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
     sizes = share_item_budget(needs) if len(runs) == 1 else share_item_budget(needs, SHARED, LEAST)
-    chosen = [
-        pick_item_indices_for_page(group, most, seed) for group, most in zip(groups, sizes, strict=True)
-    ]
+    chosen = [pick_item_indices_for_page(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
         _pack_item_group_for_script(run, group, rows, excerpts, several=len(runs) > 1)
         for (run, group), rows in zip(offered, chosen, strict=True)
@@ -542,9 +517,7 @@ def make_items_page(runs: Sequence[ReportRun]) -> ItemExplorerPageContent | None
     worst = [
         item
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for item in _find_worst_items(
-            i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES
-        )
+        for item in _find_worst_items(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
@@ -567,12 +540,7 @@ def make_items_page(runs: Sequence[ReportRun]) -> ItemExplorerPageContent | None
 
 
 def _pack_item_group_for_script(
-    run: ReportRun,
-    group: DatasetItemValues,
-    rows: NDArray[np.int64],
-    excerpts: ExcerptStore,
-    *,
-    several: bool,
+    run: ReportRun, group: DatasetItemValues, rows: NDArray[np.int64], excerpts: ExcerptStore, *, several: bool
 ) -> dict[str, Any]:
     """Pack a group of items as the script reads it."""
     record = run.record
@@ -592,9 +560,7 @@ def _pack_item_group_for_script(
             [_scale_column_to_ten_thousandths(column) for column in measure]
             for measure in group.values[:, :, rows].tolist()
         ],
-        **_find_item_part_builder(group.kind.name)(
-            ItemGroupPageInputs(record, folder, group, ids, judged, excerpts)
-        ),
+        **_find_item_part_builder(group.kind.name)(ItemGroupPageInputs(record, folder, group, ids, judged, excerpts)),
     }
 
 
@@ -625,9 +591,7 @@ def _describe_item_groups_shown_in_part(
     ]
 
 
-def _summarise_partial_groups(
-    groups: Sequence[DatasetItemValues], chosen: Sequence[NDArray[np.int64]]
-) -> list[str]:
+def _summarise_partial_groups(groups: Sequence[DatasetItemValues], chosen: Sequence[NDArray[np.int64]]) -> list[str]:
     """Say in one sentence which groups are shown in part."""
     shown, total = sum(map(len, chosen)), sum(len(group.ids) for group in groups)
     if shown == total:

@@ -282,8 +282,7 @@ def map_options_to_default_and_help(kind: str) -> Mapping[str, tuple[Any, str]]:
         return {}
     module, _, name = OPTIONS[kind].partition(":")
     return {
-        field.name: (field.default, field.metadata["help"])
-        for field in fields(getattr(import_module(module), name))
+        field.name: (field.default, field.metadata["help"]) for field in fields(getattr(import_module(module), name))
     }
 
 
@@ -408,9 +407,7 @@ SCALES = {
     "noise": ProtocolReadingGuide(
         "How does small talk around a question affect search?",
         "Drop in percent of the clean question's similarity to its meaning; 0 means no drop.",
-        (
-            "A drop in similarity matters only if another passage then ranks higher: check the loss in retrieval.",
-        ),
+        ("A drop in similarity matters only if another passage then ranks higher: check the loss in retrieval.",),
     ),
     "hume": ProtocolReadingGuide(
         "How do people perform on the same items, and how well do they agree?",
@@ -553,9 +550,7 @@ def _iterate_glossary_of_interval_marks(correction: str) -> Iterator[DefinedTerm
         "never ranked. A system that scores no higher than a baseline has shown nothing on that task.",
     )
     yield _make_glossary_term(
-        "reading-items",
-        "One item",
-        "A single item helps you see why. To see which system is better, use all n items.",
+        "reading-items", "One item", "A single item helps you see why. To see which system is better, use all n items."
     )
 
 
@@ -593,13 +588,7 @@ STATES = (
     _make_glossary_term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    _make_glossary_term(
-        "reading-not-run", "not run", "Planned, but not run yet. Repeat the command to continue."
-    ),
-    _make_glossary_term(
-        "reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."
-    ),
-    _make_glossary_term(
-        "reading-none", numbers.NONE, "There is no such value, such as the dimensions of bm25."
-    ),
+    _make_glossary_term("reading-not-run", "not run", "Planned, but not run yet. Repeat the command to continue."),
+    _make_glossary_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
+    _make_glossary_term("reading-none", numbers.NONE, "There is no such value, such as the dimensions of bm25."),
 )

@@ -99,9 +99,7 @@ def _describe_left_out_questions(matrix: QuestionMatrix) -> Iterator[str]:
         yield f"{numbers.format_noun_count(matrix.more_systems, 'more system')} left out."
 
 
-def _make_question_grid_row(
-    row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]
-) -> QuestionGridRow:
+def _make_question_grid_row(row: QuestionMatrixRow, matrix: QuestionMatrix, names: Sequence[str]) -> QuestionGridRow:
     right = set(row.right)
 
     def make_right_or_wrong_passage(doc: str) -> RightOrWrongPassage:
@@ -111,9 +109,7 @@ def _make_question_grid_row(
     alike: dict[tuple[str, ...], list[str]] = {}
     for name, docs in zip(names, row.first, strict=True):
         alike.setdefault(docs, []).append(name)
-    first = tuple(
-        (", ".join(of), tuple(map(make_right_or_wrong_passage, docs))) for docs, of in alike.items()
-    )
+    first = tuple((", ".join(of), tuple(map(make_right_or_wrong_passage, docs))) for docs, of in alike.items())
     # What nobody has among the first is shown after them.
     is_shown = not right.isdisjoint(chain.from_iterable(row.first))
     answer = None if is_shown or not row.right else make_right_or_wrong_passage(row.right[0])
@@ -132,7 +128,5 @@ def _format_rank(rank: int) -> str:
 def _describe_outcome_totals(matrix: QuestionMatrix) -> str:
     """`200 questions on docs: 81 differ, 40 all fail, 79 alike`."""
     counted = numbers.format_noun_count(sum(matrix.total.values()), "question")
-    said = ", ".join(
-        f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name)
-    )
+    said = ", ".join(f"{matrix.total[name]:,} {words}" for name, words in OUTCOMES.items() if matrix.total.get(name))
     return f"{counted} on {matrix.dataset}: {said}. Ranks of the right passage."

@@ -95,9 +95,7 @@ def list_planned_and_real_system_costs(record: RunRecord) -> tuple[SystemPlanned
     planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
-        name
-        for name, plan in planned.items()
-        if name not in record.systems_by_name and plan["requests"] is not None
+        name for name, plan in planned.items() if name not in record.systems_by_name and plan["requests"] is not None
     ]
     label = shorten_names_to_labels([*record.systems_by_name, *others])
     return tuple(
@@ -129,9 +127,7 @@ def _sum_usage_of_one_system(record: RunRecord, system: str, spent: Mapping[str,
     }
 
 
-def _describe_planned_and_actual_use(
-    plan: Mapping[str, Any], actual: Mapping[str, Any]
-) -> tuple[tuple[str, str], ...]:
+def _describe_planned_and_actual_use(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     def format_planned_and_real(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
         expected, real = plan[key], actual[key]
         return (
@@ -143,14 +139,10 @@ def _describe_planned_and_actual_use(
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
     texts = (numbers.format_count(plan["texts"] - plan["cached"]), numbers.format_count(actual["texts"]))
-    money = tuple(
-        "price unknown" if usd is None else format_dollars(usd) for usd in (plan["usd"], actual["usd"])
-    )
+    money = tuple("price unknown" if usd is None else format_dollars(usd) for usd in (plan["usd"], actual["usd"]))
     return (
         texts if embeds else nothing,
-        format_planned_and_real("tokens", numbers.format_count, about)
-        if plan["requests"] is not None
-        else nothing,
+        format_planned_and_real("tokens", numbers.format_count, about) if plan["requests"] is not None else nothing,
         format_planned_and_real("requests", numbers.format_count),
         (money[0], money[1]),
         format_planned_and_real("seconds", numbers.format_duration, "about "),
@@ -265,9 +257,7 @@ class RunMethodPage:
     embassay: str
 
 
-def make_method_page_of_run(
-    record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = ""
-) -> RunMethodPage:
+def make_method_page_of_run(record: RunRecord, board: SystemBoard, *, mark: str = "", title: str = "") -> RunMethodPage:
     """Make the part of the page of methods that is about one run's record."""
     return RunMethodPage(
         title=title,
@@ -312,10 +302,7 @@ def _list_choices_on_open_paper_points(record: RunRecord) -> tuple[PaperOpenPoin
     options = record.arguments.get("options") or {}
     choices = [
         PaperOpenPoint(
-            name,
-            words,
-            _format_option_value(options.get(name, default)),
-            options.get(name, default) == default,
+            name, words, _format_option_value(options.get(name, default)), options.get(name, default) == default
         )
         for name, (default, words) in map_options_to_default_and_help(record.kind).items()
     ]
@@ -372,17 +359,9 @@ def _say_run_memory_use(record: RunRecord) -> str | None:
     process held."""
     promise = record.manifest.get("memory")
     if isinstance(promise, Mapping):
-        held, promised = (
-            format_memory_size(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes")
-        )
-        return (
-            f"{held}, of {promised} promised"
-            if promise.get("kept")
-            else f"{held}: MORE than {promised} promised"
-        )
-    peaks = [
-        size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)
-    ]
+        held, promised = (format_memory_size(int(promise.get(name) or 0)) for name in ("held_bytes", "promised_bytes"))
+        return f"{held}, of {promised} promised" if promise.get("kept") else f"{held}: MORE than {promised} promised"
+    peaks = [size for cell in record.manifest.get("cells", ()) if isinstance(size := cell.get("peak_bytes"), int)]
     return f"{format_memory_size(max(peaks))}, for the process of a cell" if peaks else None
 
 
@@ -401,9 +380,7 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
     what = "paraphrases" if record.kind == "pteb" else "transformations"
     for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
-        choices.append(
-            (f"{what}, {source['name']}", f"{numbers.format_noun_count(runs, 'run')}; {source['identity']}")
-        )
+        choices.append((f"{what}, {source['name']}", f"{numbers.format_noun_count(runs, 'run')}; {source['identity']}"))
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
             words = " ".join(filter(None, (prompt.get("text"), prompt.get("addition"))))
@@ -411,11 +388,7 @@ def _paraphraser_facts(record: RunRecord) -> list[tuple[str, Any]]:
             choices.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
         choices.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
-    kept = (
-        "is replaced by its original"
-        if arguments.get("on_failure") == "original"
-        else "is left out of both scores"
-    )
+    kept = "is replaced by its original" if arguments.get("on_failure") == "original" else "is left out of both scores"
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
         *choices,
@@ -518,7 +491,5 @@ def _list_distinct_datasets_with_runs(parts: Sequence[RunMethodPage]) -> tuple[D
         for dataset in part.datasets:
             tasks = "; ".join(f"{task} {n}" for task, n in dataset.tasks)
             named = [part.title] if len(parts) > 1 else []
-            runs_of.setdefault(replace(dataset, tasks=()), []).append(
-                ": ".join(filter(None, (*named, tasks)))
-            )
+            runs_of.setdefault(replace(dataset, tasks=()), []).append(": ".join(filter(None, (*named, tasks))))
     return tuple(DatasetUsedByRuns(facts, tuple(taken)) for facts, taken in runs_of.items())

@@ -26,9 +26,7 @@ from embassay.report.record import OVERALL, RunRecord
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
-UNPAIRED = (
-    "from the published intervals, with unpaired tests, because published scores lack item-level results"
-)
+UNPAIRED = "from the published intervals, with unpaired tests, because published scores lack item-level results"
 MOST_ROWS, MOST_COLUMNS = 300, 24
 """Systems and tasks in a table; all are in results.jsonl."""
 
@@ -88,10 +86,7 @@ def _state_highest_mean(record: RunRecord) -> tuple[Claim, ...]:
 def _say_highest_mean(record: RunRecord, claims: Sequence[Claim]) -> Iterator[Sentence]:
     label = record.system_labels
     for claim in claims:
-        of, value = (
-            numbers.format_noun_count(claim.of, "system"),
-            SCORE.format_value_in_text(claim.value or 0.0),
-        )
+        of, value = (numbers.format_noun_count(claim.of, "system"), SCORE.format_value_in_text(claim.value or 0.0))
         who = SystemNameInSentence(label[claim.subject], record.systems_by_name[claim.subject].index)
         yield (f"Among {of} with a score on every task, ", who, f" has the highest mean: {value}.")
 
@@ -113,28 +108,21 @@ def _means_table(record: RunRecord, names: Sequence[str], types: Sequence[str]) 
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
-        (kind, MAIN, _format_task_type(kind))
-        for kind in types
-        if any(record.find(kind, name, MAIN) for name in names)
+        (kind, MAIN, _format_task_type(kind)) for kind in types if any(record.find(kind, name, MAIN) for name in names)
     ]
     if len(columns) < 2 and not any(record.find(OVERALL, name, OVERALL) for name in names):
         return None
-    rows = {
-        name: [record.find(task, name, measure) for task, measure, _ in columns] for name in names[:MOST_ROWS]
-    }
+    rows = {name: [record.find(task, name, measure) for task, measure, _ in columns] for name in names[:MOST_ROWS]}
     return _scores_table(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
 
 
 def _scores_by_task_table(record: RunRecord, names: Sequence[str], kind: str) -> Table:
     datasets = record.datasets(kind)[:MOST_COLUMNS]
     rows = {
-        name: [record.find(kind, name, MAIN, dataset=dataset) for dataset in datasets]
-        for name in names[:MOST_ROWS]
+        name: [record.find(kind, name, MAIN, dataset=dataset) for dataset in datasets] for name in names[:MOST_ROWS]
     }
     filled = {name: row for name, row in rows.items() if any(result is not None for result in row)}
-    return _scores_table(
-        record, f"mteb-{kind.replace('_', '-')}", _format_task_type(kind), list(datasets), filled
-    )
+    return _scores_table(record, f"mteb-{kind.replace('_', '-')}", _format_task_type(kind), list(datasets), filled)
 
 
 def _scores_table(
@@ -143,9 +131,7 @@ def _scores_table(
     label = record.system_labels
     lines = tuple(
         LabelledTableRow(
-            label[name],
-            tuple(_make_published_score_cell(row) for row in row_of),
-            record.systems_by_name[name].kind,
+            label[name], tuple(_make_published_score_cell(row) for row in row_of), record.systems_by_name[name].kind
         )
         for name, row_of in rows.items()
     )

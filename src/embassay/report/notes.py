@@ -67,16 +67,11 @@ def gather_run_notes(runs: Sequence[ReportRun]) -> tuple[RunNote, ...]:
         return (*left, *(note for _, note in notes))
     named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in notes]
     return tuple(
-        sorted(
-            [*left, *named],
-            key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY),
-        )
+        sorted([*left, *named], key=lambda note: GRAVITY.index(note.kind) if note.kind in GRAVITY else len(GRAVITY))
     )
 
 
-def sort_and_count_decisive_notes(
-    notes: Sequence[RunNote], slugs: Collection[str]
-) -> tuple[tuple[RunNote, ...], int]:
+def sort_and_count_decisive_notes(notes: Sequence[RunNote], slugs: Collection[str]) -> tuple[tuple[RunNote, ...], int]:
     """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
     answers rest on (`slugs`) or of all."""
     first = [note for note in notes if note.kind in GRAVITY and note.slug in {"", *slugs}]
@@ -123,15 +118,9 @@ def _mteb_notes(record: RunRecord) -> Iterator[RunNote]:
             f"{len(tasks)} of {numbers.format_noun_count(len(record.manifest['datasets']), 'task')} have "
             "warnings. The first:"
         )
-        yield RunNote(
-            "warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared."
-        )
-    yield from (
-        RunNote("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None]
-    )
-    missing = [
-        system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
-    ]
+        yield RunNote("warning", f"{what} {warned[0]}.", "Scores on other versions of the data cannot be compared.")
+    yield from (RunNote("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None])
+    missing = [system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None]
     if missing and len(missing) < len(record.systems):
         what = f"{len(missing)} of {numbers.format_noun_count(len(record.systems), 'system')} lack a task."
         yield RunNote("partial", what, "They have no mean over all tasks and come last.")
@@ -144,9 +133,7 @@ def _hume_notes(record: RunRecord) -> Iterator[RunNote]:
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
-    notes = (
-        list(starmap(RunNote, hume_notes(read_summary(record.path)))) if (record.path / FILE).exists() else []
-    )
+    notes = list(starmap(RunNote, hume_notes(read_summary(record.path)))) if (record.path / FILE).exists() else []
     yield from (note for note in notes if note.kind == "simulated")
     yield from (*_failed_cell_notes(record), *_list_notes_of_cells_not_run(record))
     yield from (note for note in notes if note.kind != "simulated")
@@ -264,9 +251,7 @@ def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
         ]
         if told:
             more = f"; and {len(told) - MOST_PLACES} more" if len(told) > MOST_PLACES else ""
-            yield RunNote(
-                "small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if you can."
-            )
+            yield RunNote("small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if you can.")
 
 
 def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -277,14 +262,10 @@ def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
         for system in record.list_non_reference_systems
         for dataset in record.datasets("clustering")
     ]
-    counts = {
-        row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method
-    }
+    counts = {row.n for row in rows if row is not None and row.value is not None and ONE_SET not in row.method}
     if counts and max(counts) < FEW:
         what = f"Clustering intervals come from {numbers.format_noun_count(max(counts), 'set')}."
-        yield RunNote(
-            "small n", what, "These intervals and the ranks are rough.", "Use more sets, not more texts."
-        )
+        yield RunNote("small n", what, "These intervals and the ranks are rough.", "Use more sets, not more texts.")
 
 
 def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -295,15 +276,12 @@ def _skipped_item_notes(record: RunRecord) -> Iterator[RunNote]:
                 lost[task, dataset["name"], skip["reason"]] = skip["count"]
     of_systems = _count_skipped_by_system(record)
     for key, counts in of_systems.items():
-        done = [
-            cell for cell in record.cells if cell.status == "done" and (cell.task, cell.dataset) == key[:2]
-        ]
+        done = [cell for cell in record.cells if cell.status == "done" and (cell.task, cell.dataset) == key[:2]]
         if {cell.system for cell in done} == set(counts):
             lost[key] = max(lost.get(key, 0), *counts.values())
     for (task_name, dataset, reason), count in lost.items():
         yield RunNote(
-            "skipped",
-            f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}: {reason}.",
+            "skipped", f"{numbers.format_noun_count(count, 'item')} of {dataset} left out of {task_name}: {reason}."
         )
     label = record.system_labels
     for (task_name, dataset, reason), counts in of_systems.items():

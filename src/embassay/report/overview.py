@@ -76,9 +76,7 @@ def make_board_table_view(board: SystemBoard) -> BoardView:
         (
             i,
             task,
-            fit_axis_scale(
-                collect_values_and_ends(row.tasks[i] for row in board.rows), within=within, factor=factor
-            ),
+            fit_axis_scale(collect_values_and_ends(row.tasks[i] for row in board.rows), within=within, factor=factor),
         )
         for i, task in enumerate(board.tasks)
         if task.name != board.lead
@@ -86,10 +84,7 @@ def make_board_table_view(board: SystemBoard) -> BoardView:
     missing = "Not ranked: a task is missing" if board.lead == OVERALL else "No value"
     groups = (
         ("", board.ranked),
-        (
-            "Classical metrics, ranked separately because some of their scores come from another method",
-            board.apart,
-        ),
+        ("Classical metrics, ranked separately because some of their scores come from another method", board.apart),
         (missing, board.unranked),
         ("References, not ranked", board.references),
     )
@@ -176,12 +171,7 @@ def build_external_protocol_page(run: ReportRun, alone: bool) -> Iterator[Block]
     blocks, why = run.load_external_page_or_reason
     if not blocks:
         facts, verdict, *rest = build_external_tasks_page(run, alone)
-        yield from (
-            facts,
-            verdict,
-            *([CautionNotes((why,), "Its own page cannot be shown.")] if why else ()),
-            *rest,
-        )
+        yield from (facts, verdict, *([CautionNotes((why,), "Its own page cannot be shown.")] if why else ()), *rest)
         return
     # Facts stand over the verdict, whoever wrote the page.
     above = sum(isinstance(block, PageFactsLine) for block in blocks[:1])
@@ -208,17 +198,11 @@ def build_external_tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield from map(build_collapsible_table, tables)
 
 
-def _score_tables_by_dataset(
-    record: RunRecord, board: SystemBoard
-) -> Iterator[tuple[str, tuple[Block, ...]]]:
+def _score_tables_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
-        wanted = [
-            WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
-        ]
+        wanted = [WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
         name = f"{record.kind}-{task.name}"
-        table = make_system_values_table(
-            record, board, task, wanted, name=name, title=f"{task.title} by dataset"
-        )
+        table = make_system_values_table(record, board, task, wanted, name=name, title=f"{task.title} by dataset")
         if table is not None:
             yield task.title, (table,)
 
@@ -267,9 +251,7 @@ class OverviewPage:
     @property
     def by_question(
         self,
-    ) -> tuple[
-        tuple[ReportQuestionAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]
-    ]:
+    ) -> tuple[tuple[ReportQuestionAnswer, ...], tuple[tuple[str, str, tuple[SystemPlaceInAnswer, ...]], ...]]:
         """Every system's place in every answer."""
         return list_system_places_per_answer(self.answers)
 
@@ -286,9 +268,7 @@ def make_overview_page(runs: Sequence[ReportRun]) -> OverviewPage:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
     notes, changing = (
-        sort_and_count_decisive_notes(notes, {answer.slug for answer in asked})
-        if len(runs) > 1
-        else (notes, 0)
+        sort_and_count_decisive_notes(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
     )
     # More names than NAMED would fill the head of the page.
     return OverviewPage(
@@ -328,10 +308,7 @@ def _report_verdict(runs: Sequence[ReportRun]) -> VerdictText:
 def _other_protocol_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
-        run = next(
-            (other for kind in kinds for other in runs if other.record.kind == kind and other.record.rows),
-            None,
-        )
+        run = next((other for kind in kinds for other in runs if other.record.kind == kind and other.record.rows), None)
         if run is not None:
             verdict = _make_verdict_by_run_kind(run)
             yield (f"{run.title}: ", *_lowercase_heading(verdict.heading), ".")
@@ -356,21 +333,15 @@ def run_verdict(run: ReportRun) -> VerdictText:
 def _make_verdict_by_run_kind(run: ReportRun) -> VerdictText:
     record, board = run.record, run.board
     if place := VERDICTS.get(record.kind) or PAGELESS.get(record.kind):
-        return _qualify_verdict_by_missing_sets(
-            record, import_attribute(f"embassay.report.{place}")(record, board)
-        )
-    verdicts = (
-        verdict for verdict in run.load_external_page_or_reason[0] if isinstance(verdict, VerdictText)
-    )
+        return _qualify_verdict_by_missing_sets(record, import_attribute(f"embassay.report.{place}")(record, board))
+    verdicts = (verdict for verdict in run.load_external_page_or_reason[0] if isinstance(verdict, VerdictText))
     return next(verdicts, None) or board_verdict(record, board)
 
 
 def _qualify_verdict_by_missing_sets(record: RunRecord, verdict: VerdictText) -> VerdictText:
     """Qualify the verdict by what it rests on where the run lacks sets of a suite."""
     lacking = [
-        suite["said"]
-        for suite in record.manifest.get("suites") or ()
-        if any(p["reason"] for p in suite["parts"])
+        suite["said"] for suite in record.manifest.get("suites") or () if any(p["reason"] for p in suite["parts"])
     ]
     return replace(verdict, lede=((f"On {' '.join(lacking)}",), *verdict.lede)[:LEDE]) if lacking else verdict
 
@@ -383,9 +354,7 @@ def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
         if is_protocol_with_task_board(record.kind)
         for system in record.list_non_reference_systems
     }
-    datasets = list(
-        dict.fromkeys(data["name"] for record in records for data in record.list_dataset_manifest_entries)
-    )
+    datasets = list(dict.fromkeys(data["name"] for record in records for data in record.list_dataset_manifest_entries))
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.format_noun_count(len(datasets), "dataset")
     suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
@@ -410,9 +379,7 @@ def _make_verdict_cards_of_run(run: ReportRun, *, several: bool) -> list[Protoco
         return []
     question = page.summary
     if run.record.kind == "original":  # its board is all there is
-        return (
-            [ProtocolVerdictCard("", run.title, question, _make_verdict_by_run_kind(run))] if several else []
-        )
+        return [ProtocolVerdictCard("", run.title, question, _make_verdict_by_run_kind(run))] if several else []
     if not run.record.rows:
         return [ProtocolVerdictCard("", run.title, question, board_verdict(run.record, run.board))]
     return [ProtocolVerdictCard(run.slug, run.title, question, _make_verdict_by_run_kind(run))]
@@ -438,8 +405,7 @@ def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     parts += [f"{numbers.format_count(texts)} texts encoded"] if texts else []
     if seconds:
         parts.append(
-            numbers.format_duration(seconds)
-            + (f" on {numbers.format_noun_count(cores, 'core')}" if cores else "")
+            numbers.format_duration(seconds) + (f" on {numbers.format_noun_count(cores, 'core')}" if cores else "")
         )
     return tuple(parts)
 
@@ -491,9 +457,7 @@ def state_possible_leaders(record: RunRecord, board: SystemBoard, task: str = ""
     return make_leader_claims(task or board.lead, first, ranked, alone=alone, below=below)
 
 
-def _state_gap_to_second(
-    record: RunRecord, board: SystemBoard, scope: TaskSystemComparisons
-) -> tuple[Claim, ...]:
+def _state_gap_to_second(record: RunRecord, board: SystemBoard, scope: TaskSystemComparisons) -> tuple[Claim, ...]:
     """What the test says of the two best by value; none where it says nothing."""
     best, second = (row.system.name for row in board.ranked[:2])
     pair = scope.pair(best, second)
@@ -501,9 +465,7 @@ def _state_gap_to_second(
         return ()
     apart = pair.p_adjusted < record.alpha
     return (
-        make_pair_comparison_claim(
-            board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart
-        ),
+        make_pair_comparison_claim(board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart),
     )
 
 
@@ -546,23 +508,12 @@ def _too_few_items_verdict(record: RunRecord, board: SystemBoard, items: int) ->
     said = f"{numbers.format_noun_count(items, 'item')} {'is' if items == 1 else 'are'}"
     heading = f"{said} too few to show which system is first{_describe_ranking_scope(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
-    claims = [
-        replace(_make_system_score_claim(board, row), relation="most", others=rest)
-        for row in board.ranked[:2]
-    ]
+    claims = [replace(_make_system_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
     values = [
-        (
-            board.name_system_in_sentence(claim.subject),
-            f" {board.unit.format_value_in_text(claim.value or 0.0)}",
-        )
+        (board.name_system_in_sentence(claim.subject), f" {board.unit.format_value_in_text(claim.value or 0.0)}")
         for claim in claims
     ]
-    lede: Sentence = (
-        *values[0],
-        " and ",
-        *values[1],
-        f" are the highest values. Use {LEAST_ITEMS} items or more.",
-    )
+    lede: Sentence = (*values[0], " and ", *values[1], f" are the highest values. Use {LEAST_ITEMS} items or more.")
     return VerdictText((heading,), (lede,), tuple(claims))
 
 
@@ -658,9 +609,7 @@ def _unranked_verdict(board: SystemBoard, scope: TaskSystemComparisons) -> Verdi
 
 
 def _unfinished_verdict(record: RunRecord) -> VerdictText:
-    claim = make_count_claim(
-        "finished", sum(cell.status == "done" for cell in record.cells), len(record.cells)
-    )
+    claim = make_count_claim("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
     cells = f"{numbers.format_count(claim.n)} of {numbers.format_noun_count(claim.of, 'cell')}"
     command = CommandInSentence(record.manifest.get("command", ""))
     if not claim.n:

@@ -58,9 +58,7 @@ class PairedComparison:
 
     def swap_sides(self) -> PairedComparison:
         """The same comparison as b - a."""
-        return PairedComparison(
-            self.b, self.a, -self.difference, -self.ci_high, -self.ci_low, self.p, self.p_adjusted
-        )
+        return PairedComparison(self.b, self.a, -self.difference, -self.ci_high, -self.ci_low, self.p, self.p_adjusted)
 
 
 @dataclass(frozen=True)
@@ -186,9 +184,7 @@ class RunRecord:
         """The row, or None where there is none."""
         return self.rows.get((task, dataset, subset, variant, system, measure))
 
-    def value(
-        self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = ""
-    ) -> float | None:
+    def value(self, task: str, system: str, measure: str, *, dataset: str = "", variant: str = "") -> float | None:
         """The value of the row with these keys, or None."""
         row = self.find(task, system, measure, dataset=dataset, variant=variant)
         return None if row is None else row.value
@@ -236,7 +232,8 @@ class RunRecord:
 def find_run_kind_in_manifest(manifest: Mapping[str, Any]) -> str:
     """The protocol, or for PTEB and RAG the command that made the run.
 
-    >>> find_run_kind_in_manifest({"protocol": "sage"}), find_run_kind_in_manifest({"protocol": "rag", "kind": "score"})
+    >>> find_run_kind_in_manifest({"protocol": "sage"}), find_run_kind_in_manifest({"protocol": "rag",
+    ...     "kind": "score"})
     ('sage', 'score')
     """
     protocol = str(manifest["protocol"])
@@ -261,17 +258,12 @@ def read_run_record(path: Path) -> RunRecord:
             path=path,
             manifest=manifest,
             systems=tuple(
-                SystemOfRun(
-                    i, system["name"], system["kind"], system.get("identity", ""), system.get("facts") or {}
-                )
+                SystemOfRun(i, system["name"], system["kind"], system.get("identity", ""), system.get("facts") or {})
                 for i, system in enumerate(manifest["systems"])
             ),
             cells=tuple(_parse_cell_status(cell) for cell in manifest["cells"]),
             rows=index_rows_by_key(folder.read_results()),
-            scopes={
-                name: _parse_task_comparisons(name, scope)
-                for name, scope in compared.get("scopes", {}).items()
-            },
+            scopes={name: _parse_task_comparisons(name, scope) for name, scope in compared.get("scopes", {}).items()},
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
             test=compared.get("method", ""),
@@ -318,9 +310,7 @@ def _parse_task_comparisons(name: str, plain: Mapping[str, Any]) -> TaskSystemCo
         for system, low, high in zip(systems, plain["rank_low"], plain["rank_high"], strict=False)
     }
     pairs = tuple(PairedComparison(**pair) for pair in plain["pairs"])
-    return TaskSystemComparisons(
-        name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", "")
-    )
+    return TaskSystemComparisons(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
 
 
 def _parse_cell_status(plain: Mapping[str, Any]) -> RunCellStatus:

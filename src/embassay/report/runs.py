@@ -74,10 +74,7 @@ def _find_runs_in_path(path: Path) -> list[tuple[Path, RunRecord | DataError]]:
             records.append((folder, error))
     if any(isinstance(run, RunRecord) for _, run in records):
         return records
-    raise next(
-        (data_error for _, data_error in records if isinstance(data_error, DataError)),
-        _make_no_run_error(path),
-    )
+    raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _make_no_run_error(path))
 
 
 def _make_no_run_error(path: Path) -> DataError:
@@ -183,9 +180,7 @@ class ReportRun:
             with page.blame_package_for_errors("making its page"):
                 blocks = tuple(page.load()(self, self.alone))
                 if odd := [block for block in blocks if not isinstance(block, get_args(Block))]:
-                    raise TypeError(
-                        f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks"
-                    )
+                    raise TypeError(f"it yields {odd[0]!r:.60}, which is not a block of embassay.document.blocks")
                 if sum(isinstance(block, VerdictText) for block in blocks) > 1:
                     raise ValueError("a page can have only one VerdictText")
                 html.render_blocks_as_html(blocks)
@@ -217,9 +212,7 @@ def attach_boards_to_records(records: Sequence[RunRecord]) -> tuple[ReportRun, .
     names = dict.fromkeys(system.name for record in records for system in record.systems)
     numbered = {name: i for i, name in enumerate(names)}
     called = _list_distinguishing_run_names(records)
-    kinds = {
-        system.name: system.kind for record in records for system in record.systems if system.kind != "run"
-    }
+    kinds = {system.name: system.kind for record in records for system in record.systems if system.kind != "run"}
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(

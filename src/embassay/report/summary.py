@@ -57,14 +57,7 @@ LEFT, WIDE, TALL, TOP = 7, 84, 250, 14
 MOST_COMMANDS, MOST_NAMED = 4, 4
 TABLES = {"pairs": "Pair by pair", "places": "Ranks by the mean", "board": "Scores", "drops": "Drops"}
 """Tables of a terminal that stand on the first page where there are no answers."""
-LANGUAGES = {
-    "en": "English",
-    "eng": "English",
-    "fr": "French",
-    "fra": "French",
-    "de": "German",
-    "deu": "German",
-}
+LANGUAGES = {"en": "English", "eng": "English", "fr": "French", "fra": "French", "de": "German", "deu": "German"}
 """Names of the commonest codes; others stand as they are."""
 MOST_LINES, MOST_COLUMNS, MOST_NOTES = 12, 6, 6
 ROOM, LETTERS = 37, 105
@@ -126,9 +119,7 @@ def write_summary_page(runs: Sequence[ReportRun], target: Path) -> Path:
 
 def render_summary_page(runs: Sequence[ReportRun]) -> str:
     """Render the summary page as one HTML file, its style inlined, with no script."""
-    page = minify_html(
-        make_template_environment().get_template("summary.html").render(page=summarise_runs(runs))
-    )
+    page = minify_html(make_template_environment().get_template("summary.html").render(page=summarise_runs(runs)))
     style = read_minified_assets("embassay.report", STYLES) + marks.write_mark_position_css(page)
     # Before both places stands no text of data, which could hold the same words.
     return page.replace(POLICY_PLACE, build_security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
@@ -207,16 +198,12 @@ def _iterate_terminal_blocks_of_run(run: ReportRun) -> Iterator[Block]:
     for table in make_run_terminal_blocks(run.record.path, wide=True):
         if isinstance(table, CautionNotes) and table.more:
             yield ParagraphBlock(
-                " ".join(
-                    convert_sentence_to_text(said) if not isinstance(said, str) else said
-                    for said in table.more
-                )
+                " ".join(convert_sentence_to_text(said) if not isinstance(said, str) else said for said in table.more)
             )
         if isinstance(table, Table) and table.id in TABLES:
             columns = table.columns[:MOST_COLUMNS]
             lines = tuple(
-                replace(line, entries=_list_terminal_row_cells(line, columns))
-                for line in table.lines[:MOST_LINES]
+                replace(line, entries=_list_terminal_row_cells(line, columns)) for line in table.lines[:MOST_LINES]
             )
             yield replace(
                 table,
@@ -230,16 +217,12 @@ def _iterate_terminal_blocks_of_run(run: ReportRun) -> Iterator[Block]:
             )
 
 
-def _list_terminal_row_cells(
-    line: LabelledTableRow, columns: Sequence[str | Column]
-) -> tuple[TableCell, ...]:
+def _list_terminal_row_cells(line: LabelledTableRow, columns: Sequence[str | Column]) -> tuple[TableCell, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
     parts = []
     for column, entry in zip(columns, line.entries, strict=False):
         title = convert_sentence_to_text(column.title) if isinstance(column, Column) else column
-        value, _, interval = (
-            entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
-        )
+        value, _, interval = entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         is_pair = title.endswith("95%") and bool(interval)
         parts.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
     return tuple(parts)
@@ -301,9 +284,7 @@ def _draw_time_quality_chart(traded: Sequence[EncoderSpeedQuality], across: str)
         f'text-anchor="middle">{tick:g}</text>'
         for tick in x.tick_values
     )
-    middle = (
-        f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
-    )
+    middle = f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     bars = "".join(_draw_speed_quality_mark(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
@@ -349,9 +330,7 @@ def _top_scores_by_answer_table(answers: Sequence[ReportQuestionAnswer]) -> Tabl
         for answer in answers
         for top in answer.all[: max(3, (MOST_LINES - 2 * long) // asked)]
     ]
-    return _make_unsortable_plain_table(
-        "Scores behind these answers", "System", ("Score, 95% interval",), lines
-    )
+    return _make_unsortable_plain_table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
 
 def _make_score_with_interval_cell(answer: ReportQuestionAnswer, top: SystemEstimateWithRanks) -> TableCell:
@@ -368,9 +347,7 @@ def _make_unsortable_plain_table(
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
-def _second_page_blocks(
-    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
-) -> Iterator[Block]:
+def _second_page_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]) -> Iterator[Block]:
     """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
     head, tail = (
         tuple(_iterate_recommendation_condition_blocks(runs, answers)),
@@ -379,9 +356,7 @@ def _second_page_blocks(
     room = ROOM - sum(map(_estimate_block_rows, (*head, *tail)))
     tasks = tuple(_make_system_by_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
     notes = gather_run_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
-    care = BulletList(
-        tuple(_shorten_names_in_text(note.plain, _label_answer_systems(answers)) for note in notes)
-    )
+    care = BulletList(tuple(_shorten_names_in_text(note.plain, _label_answer_systems(answers)) for note in notes))
     fits = not answers or _estimate_block_rows(care) + 2 <= room - sum(map(_estimate_block_rows, tasks))
     yield from (*head, *tasks)
     if notes and fits:
@@ -398,8 +373,7 @@ def _iterate_recommendation_condition_blocks(
     if answers:
         yield Heading("How to read “sure”")
         yield BulletList(
-            tuple((StyledWords(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
-            style="levels",
+            tuple((StyledWords(word, f"level {level}"), f" {means}") for level, word, means in LEVELS), style="levels"
         )
     yield _make_tested_item_counts_table(runs, answers)
     if untested := tuple(_untested_bullets(runs, answers)):
@@ -407,9 +381,7 @@ def _iterate_recommendation_condition_blocks(
         yield BulletList(untested)
 
 
-def _cost_and_rerun_blocks(
-    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
-) -> Iterator[Block]:
+def _cost_and_rerun_blocks(runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]) -> Iterator[Block]:
     yield _make_unsortable_plain_table(
         "What it costs", "Of", ("Time and money",), tuple(_list_run_cost_rows(runs, answers))
     )
@@ -453,10 +425,7 @@ def _estimate_block_rows(block: Block) -> int:
             for item in block.items
         )
     if isinstance(block, ParagraphBlock):
-        return -(
-            -len(convert_sentence_to_text(block.said) if isinstance(block.said, tuple) else block.said)
-            // LETTERS
-        )
+        return -(-len(convert_sentence_to_text(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS)
     return 2
 
 
@@ -472,9 +441,7 @@ def describe_recommendation_limits(
     return (*held, *never)
 
 
-def _list_test_conditions(
-    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
-) -> Iterator[str]:
+def _list_test_conditions(runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]) -> Iterator[str]:
     """List the conditions of the tests: whose texts, how many questions, how long, what machine."""
     sample = ", this project’s small sample, which shows how Embassay works but decides nothing for you"
     yield (
@@ -494,9 +461,7 @@ def _list_test_conditions(
 
 
 def _list_dataset_names(runs: Sequence[ReportRun]) -> list[str]:
-    return list(
-        dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.list_dataset_manifest_entries)
-    )
+    return list(dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.list_dataset_manifest_entries))
 
 
 def _join_some_names(names: Sequence[str]) -> str:
@@ -504,9 +469,7 @@ def _join_some_names(names: Sequence[str]) -> str:
         return "this run"
     return convert_sentence_to_text(
         join_names_with_and(
-            names
-            if len(names) <= MOST_NAMED
-            else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
+            names if len(names) <= MOST_NAMED else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
         )
     )
 
@@ -527,9 +490,7 @@ def _list_token_limits_of_answer_systems(runs: Sequence[ReportRun]) -> list[tupl
     return list(counts.items())
 
 
-def _make_tested_item_counts_table(
-    runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
-) -> Table:
+def _make_tested_item_counts_table(runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
     for answer in answers:
@@ -543,8 +504,7 @@ def _make_tested_item_counts_table(
     if not answers:
         lines = [
             LabelledTableRow(
-                run.title,
-                (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_and_licence(run))),
+                run.title, (TableCell(_describe_items_by_task(run)), TableCell(_describe_dataset_and_licence(run)))
             )
             for run in runs
         ]
@@ -584,8 +544,7 @@ def _untested_bullets(
             asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
             yield (f"{asks} (", answer.note or StyledWords(answer.how_sure, "command"), ")")
     languages = sorted(
-        {dataset.get("lang") for run in runs for dataset in run.record.list_dataset_manifest_entries}
-        - {"", None}
+        {dataset.get("lang") for run in runs for dataset in run.record.list_dataset_manifest_entries} - {"", None}
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
@@ -600,9 +559,7 @@ def _list_run_cost_rows(
     runs: Sequence[ReportRun], answers: Sequence[ReportQuestionAnswer]
 ) -> Iterator[LabelledTableRow]:
     manifests = [run.record.manifest for run in runs]
-    seconds = sum(
-        session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
-    )
+    seconds = sum(session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ()))
     spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
     cores = numbers.format_noun_count((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
     money = "price unknown" if None in spent else format_dollars(sum(spent))
@@ -624,9 +581,7 @@ def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[ParagraphBlock]:
     if any(len(command) > LONGEST_COMMAND for command in commands):
         yield ParagraphBlock("For the whole command, see the full report under Method.")
     if len(commands) > MOST_COMMANDS:
-        yield ParagraphBlock(
-            f"Other commands ({len(commands) - MOST_COMMANDS}): see the full report under Method."
-        )
+        yield ParagraphBlock(f"Other commands ({len(commands) - MOST_COMMANDS}): see the full report under Method.")
 
 
 def _truncate_command(command: str) -> str:

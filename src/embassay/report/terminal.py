@@ -116,15 +116,12 @@ def make_run_terminal_blocks(run: Path, wide: bool = False, price: float | None 
     if record.kind in TABLES_ALONE:
         blocks = tuple(PAGES.get(record.kind).load()(shown, True))
     yield from (
-        block
-        for block in select_blocks_for_terminal(blocks)
-        if not isinstance(block, VerdictText | CautionNotes)
+        block for block in select_blocks_for_terminal(blocks) if not isinstance(block, VerdictText | CautionNotes)
     )
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield CautionNotes(
-        (*notes, *(note.plain for note in list_run_notes(record))),
-        more=tuple(_explain_unranked_systems(board)),
+        (*notes, *(note.plain for note in list_run_notes(record))), more=tuple(_explain_unranked_systems(board))
     )
     yield from say_where_report_is(Path(run))
 
@@ -176,26 +173,17 @@ def render_report_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode
     for answer in answers:
         word, colour = LEVELS.get(answer.level, ("", ""))
         said = fold_text_to_width(
-            f"{word}: {answer.brief_certainty}" if word else answer.brief_certainty,
-            width - asks - names,
-            unicode,
+            f"{word}: {answer.brief_certainty}" if word else answer.brief_certainty, width - asks - names, unicode
         )
         said[0].highlight_words([f"{word}:"], colour)
-        head = Styled(f"  {answer.question.short}".ljust(asks)).append(
-            answer.answer.ljust(names), style="bold"
-        )
+        head = Styled(f"  {answer.question.short}".ljust(asks)).append(answer.answer.ljust(names), style="bold")
         if len(head) > asks + names:
             lines.append(head)
             head = Styled(" " * (asks + names))
-        lines += [
-            head.append_text(said[0]),
-            *(Styled(" " * (asks + names)).append_text(line) for line in said[1:]),
-        ]
+        lines += [head.append_text(said[0]), *(Styled(" " * (asks + names)).append_text(line) for line in said[1:])]
     use, rest = describe_recommended_systems(answers)
     lines += (
-        [Styled(""), *fold_text_to_width(use, width, unicode), *fold_text_to_width(rest, width, unicode)]
-        if use
-        else []
+        [Styled(""), *fold_text_to_width(use, width, unicode), *fold_text_to_width(rest, width, unicode)] if use else []
     )
     return Styled("\n").join(lines)
 
@@ -206,11 +194,7 @@ def _describe_system_and_dataset_counts(runs: Sequence[ReportRun], dot: str) -> 
     datasets = {dataset["name"] for run in runs for dataset in run.record.list_dataset_manifest_entries}
     told = [numbers.format_noun_count(len(systems), "system")] if systems else []
     told += (
-        [*datasets]
-        if len(datasets) == 1
-        else [numbers.format_noun_count(len(datasets), "dataset")]
-        if datasets
-        else []
+        [*datasets] if len(datasets) == 1 else [numbers.format_noun_count(len(datasets), "dataset")] if datasets else []
     )
     return "".join(dot + part for part in told)
 
@@ -281,12 +265,7 @@ def _board_table(board: SystemBoard, wide: bool) -> Table:
     places = [i for i, task in enumerate(board.tasks) if task.name != board.lead]
     scale = fit_axis_scale(collect_values_and_ends(row.lead for row in board.rows))
     lead = Column(f"{board.lead_title}, 95%", scale, "num")
-    heads: list[str | Column] = [
-        "Rank",
-        "System",
-        lead,
-        *make_number_columns(*(board.tasks[i].short for i in places)),
-    ]
+    heads: list[str | Column] = ["Rank", "System", lead, *make_number_columns(*(board.tasks[i].short for i in places))]
     return Table.of("board", heads, (_board_row(row, places, wide) for row in board.rows), at=1)
 
 
@@ -330,9 +309,7 @@ def _show_value_of_more_items(contrast: SystemContrast, unit: numbers.MeasureFor
         return
     from embassay.report.notes import UndecidedDifference, undecided_outlook_table
 
-    found = UndecidedDifference(
-        "", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests
-    )
+    found = UndecidedDifference("", contrast.difference, (contrast.high - contrast.low) / 2, contrast.n, contrast.tests)
     yield ParagraphBlock("What more items like these would achieve, with the same number for each dataset:")
     yield undecided_outlook_table("What more items would achieve", "Items", [found], unit=unit)
 
@@ -348,11 +325,7 @@ def contrast_verdict(
     'a beats b on sts by 0.100 (0.050–0.150), p <0.001.'
     """
     what = contrast.measure if contrast.task == "score" else contrast.task
-    where = (
-        "overall"
-        if what == "overall"
-        else f"on {what}{f' of {contrast.dataset}' if contrast.dataset else ''}"
-    )
+    where = "overall" if what == "overall" else f"on {what}{f' of {contrast.dataset}' if contrast.dataset else ''}"
     if contrast.difference is None:
         return f"{contrast.a} and {contrast.b} cannot be compared {where}: {contrast.reason}."
     if math.isnan(contrast.p):
@@ -365,15 +338,12 @@ def contrast_verdict(
     if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
-        size = (
-            f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_describe_p_value(contrast)}"
-        )
+        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_describe_p_value(contrast)}"
         if claim.relation == "beats":
             return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
         verb = VERBS["higher"] if is_higher_measure_better(contrast.measure) else LOWER
         return (
-            f"{claim.subject} {verb} {claim.others[0]} {where} "
-            f"by {size}{other}.{_explain_not_declared_worse(contrast)}"
+            f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_explain_not_declared_worse(contrast)}"
         )
     return (
         f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
@@ -394,11 +364,7 @@ def _describe_p_value(contrast: SystemContrast) -> str:
     corrected = f"p {numbers.format_p_value(contrast.p_adjusted)}"
     if contrast.tests == 1:
         return corrected
-    alone = (
-        f"; uncorrected p {numbers.format_p_value(contrast.p)}"
-        if contrast.p < ALPHA <= contrast.p_adjusted
-        else ""
-    )
+    alone = f"; uncorrected p {numbers.format_p_value(contrast.p)}" if contrast.p < ALPHA <= contrast.p_adjusted else ""
     return f"{corrected} for {contrast.tests} tests (Holm){alone}"
 
 
@@ -406,9 +372,7 @@ def _describe_differing_test_over_all_pairs(told: bool, among: CorrectedTestOfSy
     if among is None or among.apart == told:
         return ""
     answer = "significant" if among.apart else "not significant"
-    return (
-        f"; over all {among.pairs} pairs of the run: {answer} (p {numbers.format_p_value(among.p_adjusted)})"
-    )
+    return f"; over all {among.pairs} pairs of the run: {answer} (p {numbers.format_p_value(among.p_adjusted)})"
 
 
 def _explain_rank_tests(found: Sequence[RankedSystemGroup]) -> str:
@@ -438,16 +402,12 @@ def _compared_pair_table(contrasts: Sequence[SystemContrast], unit: numbers.Meas
         "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks"
     )  # fmt: skip
     return Table.of(
-        "pair",
-        ("Where", *make_number_columns(*titles)),
-        ([*_contrast_row(contrast, unit)] for contrast in contrasts),
+        "pair", ("Where", *make_number_columns(*titles)), ([*_contrast_row(contrast, unit)] for contrast in contrasts)
     )
 
 
 def _contrast_row(contrast: SystemContrast, unit: numbers.MeasureFormat) -> Iterator[str]:
-    yield f"{contrast.task} {contrast.dataset}".strip() + (
-        f" {contrast.measure}" if contrast.task == "score" else ""
-    )
+    yield f"{contrast.task} {contrast.dataset}".strip() + (f" {contrast.measure}" if contrast.task == "score" else "")
     if contrast.difference is None:
         yield from (
             "n/a",
@@ -478,9 +438,7 @@ def _compared_pair_notes(pair: SystemPairComparison, unit: numbers.MeasureFormat
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_say_degrees_of_freedom(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_say_rows_corrected_together(pair)}"
-    yield (
-        "Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%."
-    )
+    yield ("Detectable: the smallest true difference that this test, with its correction, finds with 80% power at 5%.")
     if pair.among is not None:
         apart = "tell" if pair.among.apart else "do not tell"
         yield (
@@ -544,8 +502,7 @@ def _ranked_group_headline(field: RankedSystemGroup) -> str:
         return f"{title}. {convert_sentence_to_text(describe_first_ranked(claims, str, ''))}."
     names = [claim.subject for claim in claims]
     return (
-        f"{title}. {', '.join(names[:-1])} and {names[-1]} may be "
-        f"first{describe_leaders_beating_baselines(claims[0])}."
+        f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first{describe_leaders_beating_baselines(claims[0])}."
     )
 
 
@@ -602,9 +559,7 @@ def _format_p(p: float) -> str:
 
 def gate_verdicts_view(verdicts: Sequence[ThresholdVerdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield VerdictText(
-        (f"{describe_threshold_verdict_counts(verdicts)}.",), claims=make_bar_verdict_claims(verdicts)
-    )
+    yield VerdictText((f"{describe_threshold_verdict_counts(verdicts)}.",), claims=make_bar_verdict_claims(verdicts))
     heads: list[str | Column] = ["Threshold", "Verdict", *make_number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | TableCell]] = [
@@ -631,17 +586,13 @@ def gateable_scores_view(scores: Sequence[tuple[str, ResultRow]]) -> Iterator[Bl
             ends = f" {unit.interval(row.ci_low, row.ci_high)}"
         rows.append([name, f"{value}{ends}", numbers.format_count(row.n)])
     yield Table.of("gate", ["Threshold on", *make_number_columns("Value, 95%", "n")], rows)
-    yield ParagraphBlock(
-        ("Add a limit to the name, such as >=0.45 or <=0.3@upper. Other measures and tasks: -m, -t.",)
-    )
+    yield ParagraphBlock(("Add a limit to the name, such as >=0.45 or <=0.3@upper. Other measures and tasks: -m, -t.",))
 
 
 def _iterate_threshold_verdict_notes(verdicts: Sequence[ThresholdVerdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
         yield "Near: the threshold is inside the interval, so another sample could give another verdict."
-    yield from (
-        f"{verdict.bar}: {told}." for verdict in verdicts if (told := describe_gain_of_more_items(verdict))
-    )
+    yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := describe_gain_of_more_items(verdict)))
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

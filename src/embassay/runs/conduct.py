@@ -69,9 +69,7 @@ class EncoderVectorFaults:
             self._parallel = False
             return
         products = filled.astype(np.float64) @ self._first.astype(np.float64)
-        parallel = np.abs(products) >= (1 - _PARALLEL) * lengths * np.linalg.norm(
-            self._first.astype(np.float64)
-        )
+        parallel = np.abs(products) >= (1 - _PARALLEL) * lengths * np.linalg.norm(self._first.astype(np.float64))
         self._parallel = bool(parallel[lengths > 0].all())
 
     def note_encode_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:

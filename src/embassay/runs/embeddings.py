@@ -90,9 +90,7 @@ class EmbeddingCache(BaseSqliteFileStore):
     def read(self, key: bytes, shape: tuple[int, int | None]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`, shape `shape`, whose width may be open; None when there are none, or damaged
         ones."""
-        row = self._fetch_first_row(
-            "SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key
-        )
+        row = self._fetch_first_row("SELECT texts, dim, checksum, CAST(vectors AS BLOB) FROM chunks WHERE key = ?", key)
         if row is None:
             return None
         texts, dim, checksum, content = row
@@ -140,7 +138,7 @@ class EmbeddingCache(BaseSqliteFileStore):
             encoders={encoder: texts for encoder, _, texts in rows},
         )
 
-    def _delete_cuts_of_missing_chunks(self) -> None:
+    def _delete_orphan_rows(self) -> None:
         self._execute_change("DELETE FROM cuts WHERE key NOT IN (SELECT key FROM chunks)")
 
 
@@ -253,9 +251,7 @@ class CachedEncoder(EncoderFactsWrapper):
     def _allocate_vectors(self, distinct: int, texts: int) -> Vectors:
         """Allocate the vectors of so many distinct texts."""
         # As they are made, and in the order of the texts.
-        check_memory_fits(
-            WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim})
-        )
+        check_memory_fits(WorkMemoryEstimate({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim}))
         return np.empty((distinct, self.dim), dtype=np.float32)
 
     def _read_chunk(self, key: bytes, n: int) -> Vectors | None:
@@ -283,9 +279,7 @@ class CachedEncoder(EncoderFactsWrapper):
                     self._check_and_cache_vectors(keys[position], wanted[position], answer, role)
                     self._fetched.add(keys[position])
 
-    def missing(
-        self, texts: Sequence[str], *, role: Role | None = None
-    ) -> Iterator[tuple[bytes, Sequence[str]]]:
+    def missing(self, texts: Sequence[str], *, role: Role | None = None) -> Iterator[tuple[bytes, Sequence[str]]]:
         """The missing chunks, which `encode` would have to make, with their keys."""
         role = role if self.uses_roles else None
         for chunk in self._group_distinct_texts_into_batches(texts)[1]:
@@ -293,15 +287,11 @@ class CachedEncoder(EncoderFactsWrapper):
             if not self.cache.holds(key):
                 yield key, chunk
 
-    def _group_distinct_texts_into_batches(
-        self, texts: Sequence[str]
-    ) -> tuple[list[str], Sequence[Sequence[str]]]:
+    def _group_distinct_texts_into_batches(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
         # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
-        return distinct, _LazyTextChunks(
-            lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size)
-        )
+        return distinct, _LazyTextChunks(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
 
     def _iterate_chunk_vectors(
         self, chunks: Sequence[Sequence[str]], role: Role | None
@@ -363,9 +353,7 @@ class CachedEncoder(EncoderFactsWrapper):
             # Until a text was taken one chunk is tried, lest a server that refuses all is asked for each alone.
             batch = parted if self.counts.encoded + self.counts.cached else parted[:1]
             parted = parted[len(batch) :]
-            vectors = dict(
-                self._iterate_chunk_vectors([half for _, halves in batch for half in halves], role)
-            )
+            vectors = dict(self._iterate_chunk_vectors([half for _, halves in batch for half in halves], role))
             for i, (position, _) in enumerate(batch):
                 yield position, np.concatenate((vectors[2 * i], vectors[2 * i + 1]))
 
@@ -396,9 +384,7 @@ class CachedEncoder(EncoderFactsWrapper):
         if self.progress is not None:
             self.progress(texts)
 
-    def _check_and_cache_vectors(
-        self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None
-    ) -> Vectors:
+    def _check_and_cache_vectors(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
         vectors = self._check_vectors(answer, len(texts))
         self.conduct.note_vector_faults(texts, vectors)
         self.conduct.note_encode_call(texts, role, vectors)
@@ -427,15 +413,11 @@ class CachedEncoder(EncoderFactsWrapper):
                 f"expected ({n}, {self.dim})."
             )
         if vectors.dtype.kind not in "fiu":
-            raise ModelError(
-                f"The encoder {self.name!r} returned numbers of type {vectors.dtype}, expected float32."
-            )
+            raise ModelError(f"The encoder {self.name!r} returned numbers of type {vectors.dtype}, expected float32.")
         if not np.isfinite(vectors).all():
             # argmin finds the first False.
             bad = int(np.argmin(np.isfinite(vectors).all(axis=1)))
-            raise ModelError(
-                f"The encoder {self.name!r} returned values that are not finite (text {bad} of {n})."
-            )
+            raise ModelError(f"The encoder {self.name!r} returned values that are not finite (text {bad} of {n}).")
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
@@ -491,11 +473,7 @@ class CachedRaggedEncoder(CachedEncoder):
             places[text].append(i)
         _, chunks = self._group_distinct_texts_into_batches(texts)
         for position, of_chunk in self._iterate_chunk_vectors(chunks, role):
-            rows = [
-                (i, vector)
-                for text, vector in zip(chunks[position], of_chunk, strict=True)
-                for i in places[text]
-            ]
+            rows = [(i, vector) for text, vector in zip(chunks[position], of_chunk, strict=True) for i in places[text]]
             yield [i for i, _ in rows], make_ragged_array([vector for _, vector in rows])
 
     def _allocate_vectors(self, distinct: int, texts: int) -> Ragged:
@@ -514,9 +492,7 @@ class CachedRaggedEncoder(CachedEncoder):
 
     def _check_vectors(self, vectors: Any, n: int) -> Ragged:
         if len(vectors) != n or any(vector.ndim != 2 or vector.shape[1] != self.width for vector in vectors):
-            raise ModelError(
-                f"The encoder {self.name!r} did not return rows of {self.width} values for {n} texts."
-            )
+            raise ModelError(f"The encoder {self.name!r} did not return rows of {self.width} values for {n} texts.")
         if not all(np.isfinite(vector).all() for vector in vectors):
             raise ModelError(f"The encoder {self.name!r} returned values that are not finite.")
         return make_ragged_array([np.ascontiguousarray(vector, dtype=np.float32) for vector in vectors])

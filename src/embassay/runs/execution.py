@@ -69,10 +69,7 @@ class ModelLossDetector:
 
 
 async def run_concurrent_jobs(
-    jobs: Iterable[Callable[[], Awaitable[T]]],
-    *,
-    at_once: int = 256,
-    progress: Callable[[int], None] | None = None,
+    jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int = 256, progress: Callable[[int], None] | None = None
 ) -> AsyncIterator[tuple[int, T | CallFailure]]:
     """Start the jobs, at most `at_once` of them at a time, and yield (position, outcome) of each as it comes.
 
@@ -107,9 +104,7 @@ async def run_concurrent_jobs(
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(
-            *running, return_exceptions=True
-        )  # whoever closes this early leaves no task behind
+        await asyncio.gather(*running, return_exceptions=True)  # whoever closes this early leaves no task behind
     if stop.error is not None:
         raise stop.error
 
@@ -212,9 +207,7 @@ class CellAttempt:
     peak_bytes: int | None = None
 
 
-def attempt_cell_evaluation(
-    work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any
-) -> CellAttempt:
+def attempt_cell_evaluation(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> CellAttempt:
     """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
     start, memory = time.perf_counter(), PeakMemory()
     try:
@@ -269,8 +262,7 @@ def describe_error(error: BaseException) -> str:
         return "out of memory"
     if isinstance(error, SystemExit):
         return (
-            "it called "
-            f"exit({'' if error.code is None else repr(error.code)}){describe_error_place_in_plugin(error)}"
+            f"it called exit({'' if error.code is None else repr(error.code)}){describe_error_place_in_plugin(error)}"
         )
     first_line = str(error).strip().partition("\n")[0]
     where = describe_error_place_in_plugin(error)
@@ -331,11 +323,7 @@ class LazyCellEngine:
     what they must be there."""
 
     def __init__(
-        self,
-        workers: Workers,
-        folder: RunFolder,
-        files: Sequence[Path] = (),
-        identities: Mapping[str, str] = _NONE,
+        self, workers: Workers, folder: RunFolder, files: Sequence[Path] = (), identities: Mapping[str, str] = _NONE
     ) -> None:
         self.chosen, self._folder = convert_workers_to_settings(workers), folder
         self._files, self._identities = files, identities
@@ -436,10 +424,7 @@ class _CellProcessPool:
         # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
         self._executor = ProcessPoolExecutor(
-            size,
-            mp_context=context,
-            initializer=_set_up_worker,
-            initargs=(self._events, str(folder.path), work),
+            size, mp_context=context, initializer=_set_up_worker, initargs=(self._events, str(folder.path), work)
         )
         self._by_key, self._listener = {cell.key: cell for cell in cells}, listener
         self._reader = threading.Thread(target=self._relay_events, daemon=True)
@@ -455,9 +440,7 @@ class _CellProcessPool:
                 process.terminate()
         self._executor.shutdown(cancel_futures=True)
         self._events.put(None)
-        self._reader.join(
-            timeout=5
-        )  # a worker that was killed while it wrote may hold the queue's lock for ever
+        self._reader.join(timeout=5)  # a worker that was killed while it wrote may hold the queue's lock for ever
 
     def do(self, cells: Sequence[RunCell]) -> Iterator[tuple[RunCell, CellRecord]]:
         pending: dict[Future[CellRecord], RunCell] = {}

@@ -205,16 +205,7 @@ def make_finished_record(
 def make_failed_cell_record(cell: RunCell, reason: str, seconds: float) -> CellRecord:
     """The record of a cell that could not be evaluated, with the reason in plain words."""
     return CellRecord(
-        cell.key,
-        cell.task,
-        cell.dataset,
-        cell.system,
-        "failed",
-        reason,
-        seconds,
-        (),
-        {},
-        variant=cell.variant,
+        cell.key, cell.task, cell.dataset, cell.system, "failed", reason, seconds, (), {}, variant=cell.variant
     )
 
 
@@ -245,11 +236,7 @@ def read_cell_record_from_json(plain: Mapping[str, Any]) -> CellRecord:
         raise ValueError("the checksum belongs to another record")
     components = {
         name: HeadlineComponent(
-            part["value"],
-            part["n"],
-            convert_none_to_nan_array(part["replicates"]),
-            part["reason"],
-            part.get("units"),
+            part["value"], part["n"], convert_none_to_nan_array(part["replicates"]), part["reason"], part.get("units")
         )
         for name, part in plain["components"].items()
     }
@@ -259,8 +246,7 @@ def read_cell_record_from_json(plain: Mapping[str, Any]) -> CellRecord:
             "scores": tuple(Score(**score) for score in plain["scores"]),
             "components": components,
             "skipped": tuple(
-                SkippedItems(skip["reason"], skip["count"], tuple(skip["examples"]))
-                for skip in plain["skipped"]
+                SkippedItems(skip["reason"], skip["count"], tuple(skip["examples"])) for skip in plain["skipped"]
             ),
             "warnings": tuple(plain["warnings"]),
         }
@@ -405,10 +391,7 @@ class RunFolder:
                 check_manifest_types(manifest)
         except (ValueError, KeyError, TypeError) as error:
             raise DataError(
-                "the manifest cannot be read",
-                path=path,
-                found=str(error),
-                mend="Choose another --out folder.",
+                "the manifest cannot be read", path=path, found=str(error), mend="Choose another --out folder."
             ) from error
         if schema != SCHEMA:
             raise DataError(
@@ -434,8 +417,7 @@ class RunFolder:
         with (self.path / ".lock").open("a") as stream:
             if not lock_descriptor(stream.fileno(), blocking=False):
                 raise UsageError(
-                    f"Another process is working on {self.path}.",
-                    mend="Wait for it, or choose another --out.",
+                    f"Another process is working on {self.path}.", mend="Wait for it, or choose another --out."
                 )
             self._remove_partial_files()
             yield
@@ -452,9 +434,7 @@ class RunFolder:
         warning where there is something else in its place."""
         path = self.get_cell_record_path(cell)
         try:
-            record = read_cell_record_from_json(
-                parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))
-            )
+            record = read_cell_record_from_json(parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8")))
             if (damaged := self._find_damaged_file(cell)) is None:
                 return record
             path = damaged
@@ -488,9 +468,7 @@ class RunFolder:
         """Where the record of a cell is."""
         return self.path / "cells" / f"{cell.key}.json"
 
-    def locate_cell_items(
-        self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
-    ) -> Path:
+    def locate_cell_items(self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = "") -> Path:
         """Where the per-item values of a cell are; those of a variant in a folder of the system."""
         path = self.path / "items" / task / slugify_name(dataset) / slugify_name(system)
         return (
@@ -503,9 +481,7 @@ class RunFolder:
         """Where the texts that a task judged on a dataset are."""
         return self.path / "texts" / task / f"{slugify_name(dataset)}.parquet"
 
-    def write_texts_once(
-        self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]
-    ) -> None:
+    def write_texts_once(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
         path = self.locate_task_texts(task, dataset)
         if not is_whole_parquet(path):
@@ -582,10 +558,7 @@ def write_parquet_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> N
 
     buffer = io.BytesIO()
     pl.DataFrame(
-        {
-            name: pl.Series(name, values, dtype=_column_type(name), strict=False)
-            for name, values in columns.items()
-        }
+        {name: pl.Series(name, values, dtype=_column_type(name), strict=False) for name, values in columns.items()}
     ).write_parquet(buffer, compression="zstd", statistics=False)
     write_file_atomically(path, buffer.getvalue())
 
@@ -607,9 +580,7 @@ def read_json_record(path: Path, cls: type[T], *, schema: int, what: str, mend: 
         plain = parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))
         written = plain["schema"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(
-            f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
-        ) from error
+        raise DataError(f"the record of {what} cannot be read", path=path, found=str(error), mend=mend) from error
     if written != schema:
         raise DataError(
             f"the record of {what} was written by another version of Embassay", path=path,
@@ -618,9 +589,7 @@ def read_json_record(path: Path, cls: type[T], *, schema: int, what: str, mend: 
     try:
         return build_dataclass_from_values(cls, plain)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise DataError(
-            f"the record of {what} is incomplete", path=path, found=str(error), mend=mend
-        ) from error
+        raise DataError(f"the record of {what} is incomplete", path=path, found=str(error), mend=mend) from error
 
 
 def build_dataclass_from_values(cls: type[T], plain: Mapping[str, Any]) -> T:
@@ -673,6 +642,4 @@ def _convert_to_field_type(hint: Any, value: Any) -> Any:
         return _convert_to_field_type(next(part for part in get_args(hint) if part is not type(None)), value)
     if get_origin(hint) is tuple:
         return tuple(_convert_to_field_type(get_args(hint)[0], part) for part in value)
-    return (
-        build_dataclass_from_values(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
-    )
+    return build_dataclass_from_values(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value

@@ -98,9 +98,7 @@ class RunForecast:
     def sum_forecasts_by_system(self) -> tuple[CellForecast, ...]:
         """One sum per system, in the order of the run."""
         names = dict.fromkeys(cell.system for cell in self.cells)
-        return tuple(
-            sum_cell_forecasts(name, [cell for cell in self.cells if cell.system == name]) for name in names
-        )
+        return tuple(sum_cell_forecasts(name, [cell for cell in self.cells if cell.system == name]) for name in names)
 
     @property
     def seconds(self) -> float:
@@ -117,9 +115,7 @@ class RunForecast:
         systems = [asdict(forecast) for forecast in self.sum_forecasts_by_system()]
         return {
             "cells": [asdict(cell) for cell in self.cells],
-            "systems": [
-                {k: v for k, v in system.items() if k not in ("task", "dataset")} for system in systems
-            ],
+            "systems": [{k: v for k, v in system.items() if k not in ("task", "dataset")} for system in systems],
             "seconds": self.seconds,
             "usd": self.usd,
             **({"notes": list(self.notes)} if self.notes else {}),
@@ -161,9 +157,7 @@ def forecast_cost_of_remaining_parts(costs: Sequence[float], total: int, usd: fl
     spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
     # Of the sum of what is left, whose mean is itself known from `done` parts only.
     error = 1.96 * spread * usd / done * np.sqrt(rest * (1 + rest / done))
-    return WorkCostForecast(
-        done, total, usd, expected, max(usd, expected - float(error)), expected + float(error)
-    )
+    return WorkCostForecast(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
 
 
 @dataclass(frozen=True)
@@ -223,9 +217,7 @@ class EncoderWorkloadCounter:
             fresh, self._tokenizer, most=self.encoder.max_tokens, sample=self._sample
         )
         distinct = len(set(texts))
-        self._so_far += EncoderWorkload(
-            distinct, distinct - len(fresh), tokens, chunks, counted and self._own
-        )
+        self._so_far += EncoderWorkload(distinct, distinct - len(fresh), tokens, chunks, counted and self._own)
 
     def take_new_workload(self) -> EncoderWorkload:
         """What was heard since the last time."""
@@ -258,9 +250,7 @@ def find_remote_encoder(system: object) -> RemoteEncoder | None:
     return cast("RemoteEncoder | None", part)
 
 
-def estimate_server_seconds(
-    model: RemoteEncoder, requests: int, tokens: int, written: int | None = None
-) -> float:
+def estimate_server_seconds(model: RemoteEncoder, requests: int, tokens: int, written: int | None = None) -> float:
     """How long a server takes, by the declared limits and what is assumed of its answers; of the tokens a chat model
     has `written` so many."""
     limits = ((requests, model.rpm), (tokens, model.tpm))
@@ -295,11 +285,7 @@ def describe_forecasts(forecasts: RunForecast) -> Iterator[str]:
         about = "" if forecast.exact else "about "
         yield (
             f"{forecast.system}: {forecast.requests or 0:,} requests, {about}{forecast.tokens:,} tokens, "
-            + (
-                f"{about}{format_dollars(forecast.usd)}."
-                if forecast.usd is not None
-                else "price unknown: give price=."
-            )
+            + (f"{about}{format_dollars(forecast.usd)}." if forecast.usd is not None else "price unknown: give price=.")
         )
     disk = sum(cell.disk_bytes for cell in forecasts.cells) / 1e6
     free = "$0: every system runs here" if forecasts.cells else "$0"

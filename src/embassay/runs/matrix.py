@@ -123,13 +123,7 @@ def _make_question_rank_row(
         ranks.append(_find_first_right_rank(docs, question.right) if rank is None else rank)
         first.append(tuple(docs[:FIRST]))
     return QuestionMatrixRow(
-        question.id,
-        question.text,
-        question.tag,
-        question.document,
-        question.right,
-        tuple(ranks),
-        tuple(first),
+        question.id, question.text, question.tag, question.document, question.right, tuple(ranks), tuple(first)
     )
 
 
@@ -157,11 +151,7 @@ def read_question_matrices(run: Path) -> tuple[QuestionMatrix, ...]:
     plain: Any = parse_json_written_by_embassay(read_bounded_file(run / FILE, WHOLE))
     return tuple(
         QuestionMatrix(
-            **{
-                **matrix,
-                "systems": tuple(matrix["systems"]),
-                "rows": tuple(map(_read_matrix_row, matrix["rows"])),
-            }
+            **{**matrix, "systems": tuple(matrix["systems"]), "rows": tuple(map(_read_matrix_row, matrix["rows"]))}
         )
         for matrix in plain
     )

@@ -88,9 +88,7 @@ class MemoryWatch:
     Pages that they share count for each of them. `beyond` is called once, in a thread of its own, when they hold more
     than `limit` bytes."""
 
-    def __init__(
-        self, period: float = 0.2, limit: int | None = None, beyond: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, period: float = 0.2, limit: int | None = None, beyond: Callable[[], None] | None = None) -> None:
         self.most = 0
         self._period, self._over = period, Event()
         self._limit, self._beyond = limit, beyond
@@ -106,16 +104,12 @@ class MemoryWatch:
 
     def update_peak_memory(self) -> None:
         """Measure once the memory that the processes hold together."""
-        below = sum(
-            measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self"))
-        )
+        below = sum(measure_resident_memory(process) or 0 for process in _list_child_processes(Path("/proc/self")))
         # The system remembers this process's peak, which may lie between two looks.
         self.most = max(
             self.most,
             (measure_resident_memory() or 0) + below,
-            (_read_linux_peak_resident_memory() or _measure_process_lifetime_peak_memory() or 0)
-            if not below
-            else 0,
+            (_read_linux_peak_resident_memory() or _measure_process_lifetime_peak_memory() or 0) if not below else 0,
         )
 
     def _watch_memory_until_stopped(self) -> None:
@@ -177,9 +171,7 @@ class ProcessMemoryClaims:
     def others(self) -> int:
         """What the other processes hold or have claimed."""
         with self._open_claims_file() as file:
-            return self._sum_memory_held_or_claimed_by_others(
-                self._read_memory_claims_of_live_processes(file)
-            )
+            return self._sum_memory_held_or_claimed_by_others(self._read_memory_claims_of_live_processes(file))
 
     def _sum_memory_held_or_claimed_by_others(self, claims: dict[str, int]) -> int:
         return sum(
@@ -193,9 +185,7 @@ class ProcessMemoryClaims:
         """The claims of processes that live."""
         claims: dict[str, int] = json.loads(file.read() or "{}")
         return {
-            process: claim
-            for process, claim in claims.items()
-            if measure_resident_memory(int(process)) is not None
+            process: claim for process, claim in claims.items() if measure_resident_memory(int(process)) is not None
         }
 
     @staticmethod
@@ -256,8 +246,7 @@ def parse_memory_size(text: str) -> int:
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
     if match is None or match[2].lower() not in _UNITS:
         raise UsageError(
-            f"--memory is {text!r}, which is not a size.",
-            mend="Write a number and a unit: 4GiB, 512MiB or 2GB.",
+            f"--memory is {text!r}, which is not a size.", mend="Write a number and a unit: 4GiB, 512MiB or 2GB."
         )
     amount = round(float(match[1]) * _UNITS[match[2].lower()])
     if amount < LEAST:
@@ -312,9 +301,7 @@ def enforce_memory_limit(most: int | None, *, stop: bool = False) -> Iterator[No
     except (KeyboardInterrupt, Interrupted) as error:
         if not stopper.stopped:
             raise
-        raise _make_memory_limit_exceeded_error(
-            watch.most, most, kept=isinstance(error, Interrupted)
-        ) from None
+        raise _make_memory_limit_exceeded_error(watch.most, most, kept=isinstance(error, Interrupted)) from None
     else:
         if stopper.stopped:  # a server that has come down
             raise _make_memory_limit_exceeded_error(watch.most, most)

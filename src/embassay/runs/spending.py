@@ -57,12 +57,9 @@ def _add_or_subtract_spending_totals(
 ) -> CallSpendingTotals:
     """Combine amounts spent, field by field; an unknown price makes an unknown sum."""
     pairs = {
-        field.name: (getattr(spent, field.name), getattr(other, field.name))
-        for field in fields(CallSpendingTotals)
+        field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(CallSpendingTotals)
     }
-    sums: dict[str, Any] = {
-        name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()
-    }
+    sums: dict[str, Any] = {name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()}
     return CallSpendingTotals(**sums)
 
 
@@ -121,9 +118,7 @@ class RunSpendingJournal:
         self._open[number] = self.account or model, usd
         self._write_journal_line({"open": number, "account": self._open[number][0], "usd": usd})
 
-    def note_request_settled(
-        self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float
-    ) -> None:
+    def note_request_settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
         """Note that a request was answered, or refused."""
         spent = CallSpendingTotals(
             1,
@@ -143,9 +138,7 @@ class RunSpendingJournal:
         spent = CallSpendingTotals(1, int(retry), usd=None if usd is None else 0.0, possible_usd=usd or 0.0)
         self._record_request_spending(number, model, spent, seconds)
 
-    def _record_request_spending(
-        self, number: int, model: str, spent: CallSpendingTotals, seconds: float
-    ) -> None:
+    def _record_request_spending(self, number: int, model: str, spent: CallSpendingTotals, seconds: float) -> None:
         account, _ = self._open.pop(number, (model, 0.0))
         whole = replace(spent, seconds=round(seconds, 4))
         self._count_and_write_journal_line({"closed": number, "account": account, **asdict(whole)})
@@ -266,9 +259,7 @@ def summarise_spending(spent: Mapping[str, Any]) -> str:
     requests = sum(system["requests"] for system in spent["systems"].values())
     if not requests:
         return ""
-    tokens = sum(
-        system["input_tokens"] + system.get("output_tokens", 0) for system in spent["systems"].values()
-    )
+    tokens = sum(system["input_tokens"] + system.get("output_tokens", 0) for system in spent["systems"].values())
     limit = f" of {format_dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else format_dollars(spent["usd"])
     estimated = sum(system.get("estimated", 0) for system in spent["systems"].values())
@@ -277,9 +268,7 @@ def summarise_spending(spent: Mapping[str, Any]) -> str:
         money = f"about {money}"
     sentences = [f"Spent {money}{limit}, in {requests:,} requests with {about}{tokens:,} tokens."]
     if estimated:
-        sentences.append(
-            f"The server did not count the tokens of {estimated:,} requests, so they are estimated."
-        )
+        sentences.append(f"The server did not count the tokens of {estimated:,} requests, so they are estimated.")
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):

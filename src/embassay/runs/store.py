@@ -93,9 +93,7 @@ class BaseSqliteFileStore:
     def has_entries_of_model(self, owner: str) -> bool:
         """Whether anything is kept of the model with this identity, or its beginning up to a colon."""
         return (
-            self._fetch_first_row(
-                f"SELECT 1 FROM {self.main} WHERE {self._build_owner_condition()} LIMIT 1", owner
-            )
+            self._fetch_first_row(f"SELECT 1 FROM {self.main} WHERE {self._build_owner_condition()} LIMIT 1", owner)
             is not None
         )
 
@@ -146,9 +144,7 @@ class BaseSqliteFileStore:
         with self._lock:
             # What was kept last lies in the spare one.
             for connection in (self._spare, self._connection):
-                if connection is not None and (
-                    rows := self._fetch_rows_or_warn(connection, "read", statement, values)
-                ):
+                if connection is not None and (rows := self._fetch_rows_or_warn(connection, "read", statement, values)):
                     return rows
         return []
 
@@ -394,9 +390,7 @@ class CachedReranker:
             key = make_rerank_score_key(self.identity, query, documents)
             return 0 if self.cache.read([key], len(documents)) else len(documents)
         keys = {
-            make_rerank_score_key(self.identity, query, [text])
-            for text in documents
-            if self._is_sent_to_reranker(text)
+            make_rerank_score_key(self.identity, query, [text]) for text in documents if self._is_sent_to_reranker(text)
         }
         return len(keys) - len(self.cache.read(list(keys)))
 
@@ -488,12 +482,7 @@ class ChatAnswerCache(BaseSqliteFileStore):
 
     def write(self, key: bytes, model: str, answer: Completion) -> None:
         """Keep `answer` of the model with this identity; a key that is already there keeps what it has."""
-        plain = {
-            "text": answer.text,
-            "model": answer.model,
-            "finish": answer.finish,
-            "usage": asdict(answer.usage),
-        }
+        plain = {"text": answer.text, "model": answer.model, "finish": answer.finish, "usage": asdict(answer.usage)}
         content = json.dumps(plain).encode()
         self._execute_change(
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
@@ -618,9 +607,7 @@ class CachedChatModel:
         # Whoever asks the same meanwhile waits for this.
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
         try:
-            answer = await self.model.complete(
-                question.messages, sampling=question.sampling, schema=question.schema
-            )
+            answer = await self.model.complete(question.messages, sampling=question.sampling, schema=question.schema)
             self.cache.write(key, self.identity, answer)
         except ModelError as error:
             self.counts.failed += 1

@@ -51,13 +51,7 @@ def is_gpu_search_worthwhile(queries: int, vectors: int) -> bool:
 
 
 def search_vectors_on_gpu(
-    device: str,
-    queries: Floats,
-    vectors: Floats,
-    before: RankedCandidates,
-    offset: int = 0,
-    *,
-    cells: int = CELLS,
+    device: str, queries: Floats, vectors: Floats, before: RankedCandidates, offset: int = 0, *, cells: int = CELLS
 ) -> RankedCandidates | None:
     """The best k of `before` and of vectors (n, d), numbered from `offset`, for queries (q, d). None where even a small
     block is too large for the card's memory. ModelError for values that are not finite or too long."""
@@ -65,9 +59,7 @@ def search_vectors_on_gpu(
 
     while cells >= _FEWEST_CELLS:
         try:
-            return _search_blocks_on_gpu(
-                queries, _load_blocks_on_gpu(device, vectors, cells), before, offset, cells
-            )
+            return _search_blocks_on_gpu(queries, _load_blocks_on_gpu(device, vectors, cells), before, offset, cells)
         except torch.OutOfMemoryError:
             cells //= 4
         # Outside of the handler, which still holds what did not fit.
@@ -176,9 +168,7 @@ def _round_rows_and_measure_float16_error(rows: Tensor, factor: Any) -> tuple[Te
     halves = scaled.half()
     # Differences of a float32 and its rounding to fewer digits are exact.
     slack = 1 + 2 * rows.shape[1] * float(torch.finfo(torch.float32).eps)
-    lengths, lost = (
-        values.square().sum(dim=1).double().sqrt() * slack for values in (scaled, scaled - halves.float())
-    )
+    lengths, lost = (values.square().sum(dim=1).double().sqrt() * slack for values in (scaled, scaled - halves.float()))
     return halves, lengths, lost + _TINY * _HALF
 
 
@@ -199,8 +189,7 @@ def _search_blocks_on_gpu(
             best = [_BestCandidates(whole.indices[part], whole.scores[part]) for part in parts]
         _check_products_do_not_overflow(asked, block)
         best = [
-            _update_best_from_block(asked.part(part), block, top, offset)
-            for part, top in zip(parts, best, strict=True)
+            _update_best_from_block(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)
         ]
     if not best:
         return before
@@ -211,9 +200,7 @@ def _search_blocks_on_gpu(
 def _move_best_to_gpu(ranked: RankedCandidates, device: Any) -> _BestCandidates:
     import torch
 
-    return _BestCandidates(
-        *(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores))
-    )
+    return _BestCandidates(*(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores)))
 
 
 def _check_products_do_not_overflow(asked: _RoundedQueryBlock, block: _RoundedVectorBlock) -> None:
@@ -284,9 +271,7 @@ def _multiply_vector_pairs(queries: Tensor, rows: Tensor, vectors: Tensor, colum
     return torch.round(exact * unit) / unit + 0.0
 
 
-def _merge_best_candidates(
-    best: _BestCandidates, rows: Tensor, indices: Tensor, scores: Tensor
-) -> _BestCandidates:
+def _merge_best_candidates(best: _BestCandidates, rows: Tensor, indices: Tensor, scores: Tensor) -> _BestCandidates:
     """The best k of each query from the best so far and new pairs, ties to the lower index."""
     import torch
 

@@ -46,13 +46,10 @@ def merge(ranked: Sequence[RankedCandidates], offsets: Sequence[int], k: int) ->
             mend="Pass at least one ranking, all for the same queries, and one offset per ranking.",
         )
     indices = [
-        np.where(shard.indices < 0, -1, shard.indices + offset)
-        for shard, offset in zip(ranked, offsets, strict=True)
+        np.where(shard.indices < 0, -1, shard.indices + offset) for shard, offset in zip(ranked, offsets, strict=True)
     ]
     # The sort is stable, so that of equal scores the earlier shard stays first.
-    return _sort_best_candidates(
-        np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k
-    )
+    return _sort_best_candidates(np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k)
 
 
 def _check_score_matrix_for_top_k(scores: NDArray[np.floating[Any]], k: int) -> None:
@@ -81,17 +78,13 @@ def _find_best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.
     return np.nonzero(chosen)[1].reshape(len(scores), k)
 
 
-def _sort_best_candidates(
-    indices: NDArray[np.int64], scores: NDArray[np.float64], k: int
-) -> RankedCandidates:
+def _sort_best_candidates(indices: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> RankedCandidates:
     """The first k of each row by score, ties as they stand, filled up with -1 and -inf."""
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     scores = np.take_along_axis(scores, order, axis=1)
     indices = np.where(scores == -np.inf, -1, np.take_along_axis(indices, order, axis=1))
     fill = ((0, 0), (0, k - order.shape[1]))
-    return RankedCandidates(
-        np.pad(indices, fill, constant_values=-1), np.pad(scores, fill, constant_values=-np.inf)
-    )
+    return RankedCandidates(np.pad(indices, fill, constant_values=-1), np.pad(scores, fill, constant_values=-np.inf))
 
 
 T = TypeVar("T")
@@ -137,9 +130,7 @@ def rank_scores_in_blocks(
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
         rankings.append(
-            _rank_rows_in_threads(
-                score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads
-            )
+            _rank_rows_in_threads(score, list(cut_range_into_blocks(queries, rows)) or [slice(0, 0)], k, threads)
         )
     return merge(rankings, [part.start for part in parts], k)
 
@@ -259,8 +250,7 @@ class SearchCandidates:
         from embassay.search.kernels import trim_rows_to_top_k_margin
 
         self._run_in_row_parts(
-            lambda rows: trim_rows_to_top_k_margin(self._slice_candidate_rows(rows), self.k),
-            self.columns.shape[1],
+            lambda rows: trim_rows_to_top_k_margin(self._slice_candidate_rows(rows), self.k), self.columns.shape[1]
         )
         self._keep_best_by_exact_scores(np.arange(len(self.queries)))
         return self._rank_candidates(np.arange(len(self.queries)))
@@ -299,9 +289,7 @@ class SearchCandidates:
             vectors = np.asarray(self.vectors[columns[part]], dtype=np.float32)
             compute_vector_pair_dot_products(self.queries, rows[part], vectors, out[part])
 
-        parts = list(
-            cut_range_into_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1])))
-        )
+        parts = list(cut_range_into_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
         run_in_threads(multiply_vector_pairs_of_slice, parts, self.threads)
         return out
 
@@ -312,9 +300,7 @@ class SearchCandidates:
         scores = np.where(held, self.scores[rows, :width], -np.inf)
         columns = np.where(held, self.columns[rows, :width], -1)
         order = np.argsort(-scores, axis=1, kind="stable")[:, : self.k]
-        return RankedCandidates(
-            np.take_along_axis(columns, order, axis=1), np.take_along_axis(scores, order, axis=1)
-        )
+        return RankedCandidates(np.take_along_axis(columns, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 def compute_kept_candidates_per_query(k: int) -> int:
@@ -349,12 +335,7 @@ def exact_search(queries: Floats, corpus: Floats, k: int, *, block: int | None =
 
 
 def exact_search_shards(
-    queries: Floats,
-    shards: Iterable[Floats],
-    k: int,
-    *,
-    block: int | None = None,
-    longest: float | None = None,
+    queries: Floats, shards: Iterable[Floats], k: int, *, block: int | None = None, longest: float | None = None
 ) -> RankedCandidates:
     """`exact_search` in shards (n_i, d) as if they were stacked. They are read once, in order, and each is done with
     when the next is asked for,
@@ -372,9 +353,7 @@ def exact_search_shards(
         if ahead is None:
             search = _QueriesAgainstArray(queries, lengths, vectors, nothing, offset, longest, block)
             parts = _search_query_blocks(
-                search,
-                len(queries),
-                max(1, min(_QUERY_BLOCK, _ROOM_CELLS // compute_kept_candidates_per_query(k))),
+                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // compute_kept_candidates_per_query(k)))
             )
             ahead = concatenate_rankings_of_queries(parts) if parts else nothing
         nothing = ahead
@@ -382,9 +361,7 @@ def exact_search_shards(
     return nothing
 
 
-def _search_on_gpu(
-    queries: Floats, vectors: Floats, before: RankedCandidates, offset: int
-) -> RankedCandidates | None:
+def _search_on_gpu(queries: Floats, vectors: Floats, before: RankedCandidates, offset: int) -> RankedCandidates | None:
     """Search on a CUDA card; None where there is none, it is not worth the way, or has no room."""
     from embassay.search import card as on_card
 

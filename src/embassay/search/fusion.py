@@ -29,9 +29,7 @@ class DeduplicatedPositions:
     copies: Mapping[int, int]
 
 
-def find_distinct_text_positions(
-    texts: Sequence[str], threshold: float, size: int = 3
-) -> DeduplicatedPositions:
+def find_distinct_text_positions(texts: Sequence[str], threshold: float, size: int = 3) -> DeduplicatedPositions:
     """Keep the first of near copies: a text goes whose similarity with an earlier kept one is at least `threshold`.
 
     Similarity is `compute_shingle_jaccard` of word shingles, in [0, 1],
@@ -156,9 +154,7 @@ def parse_fusion_rule(text: str) -> FusionRule:
         )
     allowed = ("weight", "c") if spec.name == "rrf" else ("weight",)
     if unknown := [name for name in spec.params if name not in allowed]:
-        raise UsageError(
-            f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}."
-        )
+        raise UsageError(f"{spec.name} has no parameter {unknown[0]!r}.", mend=f"It has {' and '.join(allowed)}.")
     numbers = {name: _parse_fusion_rule_number(text, name, value) for name, value in spec.params.items()}
     if not 0 <= numbers.get("weight", 0.5) <= 1 or numbers.get("c", 0.0) < 0:
         raise UsageError(f"{text!r} has a value out of range.", mend="Use a weight from 0 to 1, and c >= 0.")
@@ -202,9 +198,7 @@ def fuse_two_ranked_lists(
     # One exact sum: the order of the lists must not decide what ties.
     return _order_union_of_rankings(
         [side.ids for side in lists],
-        lambda key: math.fsum(
-            weight * side.get(key, 0.0) for weight, side in zip(weights, scaled, strict=True)
-        ),
+        lambda key: math.fsum(weight * side.get(key, 0.0) for weight, side in zip(weights, scaled, strict=True)),
     )
 
 
@@ -223,9 +217,7 @@ def _scale_scores_by_spread(side: ScoredList) -> Scores:
     scores = _convert_to_finite_scores(side)
     spread = float(scores.std()) if len(scores) else 0.0
     # Scores that are all one stand in the middle.
-    return (
-        np.asarray((scores - scores.mean()) / (6 * spread) + 0.5) if spread > 0 else np.full(len(scores), 0.5)
-    )
+    return np.asarray((scores - scores.mean()) / (6 * spread) + 0.5) if spread > 0 else np.full(len(scores), 0.5)
 
 
 def _convert_to_finite_scores(side: ScoredList) -> Scores:
@@ -247,9 +239,7 @@ def fuse_by_reciprocal_rank(rankings: Sequence[Sequence[str]], c: float = 60.0) 
     """
     shares = [_reciprocal_ranks(ranking, c) for ranking in rankings]
     # One exact sum: the order of the lists must not decide what ties.
-    return _order_union_of_rankings(
-        rankings, lambda key: math.fsum(share[key] for share in shares if key in share)
-    )
+    return _order_union_of_rankings(rankings, lambda key: math.fsum(share[key] for share in shares if key in share))
 
 
 def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
@@ -258,9 +248,7 @@ def _reciprocal_ranks(ranking: Sequence[str], c: float) -> dict[str, float]:
     return {key: 1 / (c + rank) for key, rank in _rank_ids(ranking).items()}
 
 
-def _order_union_of_rankings(
-    rankings: Sequence[Sequence[str]], score: Callable[[str], float]
-) -> list[FusedDocument]:
+def _order_union_of_rankings(rankings: Sequence[Sequence[str]], score: Callable[[str], float]) -> list[FusedDocument]:
     places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
     fused = [FusedDocument(key, score(key), tuple(ranks.get(key) for ranks in places)) for key in ids]
@@ -295,9 +283,7 @@ def add_bm25_boost_to_scores(
         raise ModelError("Some candidate scores are not finite.")
     if weight == 0:
         return np.asarray(scores, dtype=np.float64)
-    return np.asarray(
-        scale_scores_to_unit_range(scores) + weight * scale_scores_to_unit_range(words), dtype=np.float64
-    )
+    return np.asarray(scale_scores_to_unit_range(scores) + weight * scale_scores_to_unit_range(words), dtype=np.float64)
 
 
 def scale_scores_to_unit_range(scores: NDArray[np.floating[Any]]) -> Scores:
@@ -323,9 +309,7 @@ class Reranked:
     scores: tuple[float, ...]
 
 
-def rerank(
-    reranker: Reranker, query: str, ids: Sequence[str], texts: Sequence[str], k: int | None = None
-) -> Reranked:
+def rerank(reranker: Reranker, query: str, ids: Sequence[str], texts: Sequence[str], k: int | None = None) -> Reranked:
     """The best k (by default all) of the documents `ids` with these `texts`, by the reranker's scores.
 
     Equal scores keep the order in which the documents were found. UsageError when ids and texts are not as

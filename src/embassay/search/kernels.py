@@ -41,9 +41,7 @@ def _has_product_above(stride: Array, bar: float) -> bool:
 
 
 @compile_with_numba_on_first_call
-def drop_far_candidates_of_row(
-    columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float
-) -> float:
+def drop_far_candidates_of_row(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
     there are fewer."""
     count = counts[row]
@@ -115,9 +113,7 @@ def add_inner_products_as_candidates(
                 continue
             if count + _STRIDE > room:
                 counts[row] = count
-                best[row] = max(
-                    best[row], drop_far_candidates_of_row(columns, scores, counts, row, k, margins[row])
-                )
+                best[row] = max(best[row], drop_far_candidates_of_row(columns, scores, counts, row, k, margins[row]))
                 bar, count = _round_down_to_float32(best[row] - margins[row]), counts[row]
                 if 2 * count > k + room:
                     break

@@ -16,12 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import RankedCandidates
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import (
-    SCORE_DECIMALS,
-    cut_range_into_blocks,
-    reserve_matrix_threads,
-    run_in_threads,
-)
+from embassay.search.exact import SCORE_DECIMALS, cut_range_into_blocks, reserve_matrix_threads, run_in_threads
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -103,9 +98,7 @@ def compute_maxsim_matrix(queries: TokenVectors, documents: TokenVectors) -> Flo
     return out
 
 
-def search_by_maxsim(
-    queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVectors]], k: int
-) -> RankedCandidates:
+def search_by_maxsim(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVectors]], k: int) -> RankedCandidates:
     """The k documents of the highest score for each query, exactly: rounded to 1e-6, ties to the lower index.
 
     The corpus comes in parts: the documents' indices, in any order, and their vectors. In memory are a part, two
@@ -136,11 +129,7 @@ def _bound_score_errors(queries: TokenVectors) -> NDArray[np.float64]:
 
 
 def _merge_corpus_part(
-    before: RankedCandidates,
-    queries: TokenVectors,
-    places: Ints,
-    part: TokenVectors,
-    errors: NDArray[np.float64],
+    before: RankedCandidates, queries: TokenVectors, places: Ints, part: TokenVectors, errors: NDArray[np.float64]
 ) -> RankedCandidates:
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
@@ -160,9 +149,7 @@ def _merge_corpus_part(
     indices = np.concatenate([before.indices, indices], axis=1)
     scores = np.concatenate([before.scores, scores], axis=1)
     order = np.lexsort((indices, -scores), axis=1)[:, :k]
-    return RankedCandidates(
-        np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1)
-    )
+    return RankedCandidates(np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
 def _find_longest_vector_length(vectors: TokenVectors) -> float:
@@ -177,19 +164,14 @@ def _fill_maxsim_scores(out: Floats, queries: TokenVectors, documents: TokenVect
     tasks = [
         (rows, columns)
         for rows in wide
-        for columns in documents.split_texts_by_tokens(
-            _PRODUCTS // max(1, int(queries.token_counts[rows].sum()))
-        )
+        for columns in documents.split_texts_by_tokens(_PRODUCTS // max(1, int(queries.token_counts[rows].sum())))
     ]
 
     def fill_maxsim_scores_of_block(part: slice) -> None:
         for rows, columns in tasks[part]:
             asked, values = _slice_token_values(queries, rows), _slice_token_values(documents, columns)
             products = values @ asked.T
-            starts = (
-                queries.starts[rows.start : rows.stop + 1],
-                documents.starts[columns.start : columns.stop + 1],
-            )
+            starts = (queries.starts[rows.start : rows.stop + 1], documents.starts[columns.start : columns.stop + 1])
             fill_sums_of_largest_products(
                 products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns]
             )

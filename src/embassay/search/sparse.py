@@ -68,9 +68,7 @@ class SparseMatrix:
         from scipy.sparse import csr_array
 
         table = csr_array((self.weights, self.places, self.starts), shape=(len(self), self.width)).tocsc()
-        return SparseMatrix(
-            table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(self)
-        )
+        return SparseMatrix(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(self))
 
     def take_rows(self, rows: slice) -> SparseMatrix:
         """Consecutive rows."""

@@ -297,9 +297,7 @@ def find_threshold_for_precision(
     # Equal scores in a drawn order: that of a file may tell the labels.
     order = np.lexsort((rng.permutation(n), -scores))
     ranked, right = scores[order], np.cumsum(same[order], dtype=np.int64)
-    last = np.flatnonzero(
-        np.append(ranked[1:] != ranked[:-1], True)
-    )  # of one score, all are accepted or none
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))  # of one score, all are accepted or none
     starts, later = _plan_accepted_pair_counts_to_test(n, aim, alpha)
     sizes = np.append(starts[_find_threshold_test_start(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
@@ -308,11 +306,7 @@ def find_threshold_for_precision(
     # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
     threshold = AcceptanceThreshold("precision", aim, confidence, None, n, int(same.sum()))
-    return (
-        _recount_threshold_at_value(threshold, float(ranked[kept[-1]]), scores, same)
-        if len(kept)
-        else threshold
-    )
+    return _recount_threshold_at_value(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
 
 
 LEAST_CHANCE = 0.3
@@ -338,8 +332,7 @@ def withhold_unlikely_threshold(
         rows = rng.integers(0, n, n)
         same = rng.random(n) < probability[rows]
         given += (
-            find_threshold_for_precision(scores[rows], same, threshold.aim, threshold.confidence, rng).value
-            is not None
+            find_threshold_for_precision(scores[rows], same, threshold.aim, threshold.confidence, rng).value is not None
         )
     chance = given / TRIES
     if chance >= LEAST_CHANCE:
@@ -359,9 +352,7 @@ def _find_threshold_test_start(
     return 0
 
 
-def _plan_accepted_pair_counts_to_test(
-    n: int, aim: float, alpha: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _plan_accepted_pair_counts_to_test(n: int, aim: float, alpha: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where the test may begin, and what is tried after: how many pairs are accepted, from few to many; it depends on
     nothing but n."""
     starts = np.array(_list_pair_counts_for_first_threshold(n, aim, alpha), dtype=np.int64)
@@ -392,9 +383,7 @@ def _list_pair_counts_for_first_threshold(n: int, aim: float, alpha: float) -> t
     return tuple(sorted(allowed)) if max(allowed) < n else ()
 
 
-def find_threshold_for_recall(
-    scores: Scores, same: Labels, aim: float, confidence: float
-) -> AcceptanceThreshold:
+def find_threshold_for_recall(scores: Scores, same: Labels, aim: float, confidence: float) -> AcceptanceThreshold:
     """The strictest threshold that accepts at least `aim` of all that is the same, with `confidence`.
 
     `scores` and `same` (n,) are of independent pairs; no assumption on how the probability runs is needed.
@@ -509,9 +498,7 @@ class ThresholdChanceWithMoreLabels:
     would promise too much.
     """
 
-    def __init__(
-        self, scores: Scores, same: Labels, probability: Values, aim: float, confidence: float
-    ) -> None:
+    def __init__(self, scores: Scores, same: Labels, probability: Values, aim: float, confidence: float) -> None:
         self._aim, self._alpha = aim, 1 - confidence
         order = np.argsort(-scores, kind="stable")
         ranked, n = scores[order], len(scores)
@@ -539,10 +526,7 @@ class ThresholdChanceWithMoreLabels:
         n = self._n
         ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
         old = np.rint(ends * n).astype(np.int64)
-        right, size = (
-            int(self._right[old[1]] - self._right[old[0]]),
-            round((n + more) * (ends[1] - ends[0])),
-        )
+        right, size = (int(self._right[old[1]] - self._right[old[0]]), round((n + more) * (ends[1] - ends[0])))
         mean = float(np.diff(np.interp(ends, np.arange(n + 1) / n, self._sum / n))[0] / (ends[1] - ends[0]))
         missing = math.ceil(NEAR * self._aim * size) - right
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
@@ -556,9 +540,7 @@ class ThresholdChanceWithMoreLabels:
         odds = np.append(1.0, least[:-1]) - least
         # The tails of the sum are below any digit that is shown.
         counts, odds = counts[odds > 1e-9], odds[odds > 1e-9]
-        share = np.clip(
-            (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
-        )
+        share = np.clip((begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n)
         accepted, old, share = self._count_accepted_pairs_with_ties(begin, more, counts, share)
         new = accepted - old
         precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
@@ -581,9 +563,7 @@ class ThresholdChanceWithMoreLabels:
         return accepted, np.minimum(old, accepted), end
 
 
-def compute_mean_band_half_width(
-    scores: Scores, probability: Values, n: int, rng: np.random.Generator
-) -> float:
+def compute_mean_band_half_width(scores: Scores, probability: Values, n: int, rng: np.random.Generator) -> float:
     """Half of the interval of a probability, as `compute_probability_band` would have it of `n` labels: the mean over
     the pairs (m,), whose scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0

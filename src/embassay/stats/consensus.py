@@ -52,9 +52,7 @@ def compute_median_votes(votes: ArrayLike) -> Ints:
     return np.where(counts > 0, ordered[np.arange(len(table)), middle], MISSING)
 
 
-def estimate_dawid_skene_classes(
-    votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING
-) -> JudgeConsensus:
+def estimate_dawid_skene_classes(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING) -> JudgeConsensus:
     """The likeliest class of each item under judges who err independently, each in a way of its own, by EM.
 
     `votes` (n, judges) are classes from 0 to `classes` - 1, MISSING where a judge said nothing; an item without any
@@ -76,9 +74,7 @@ def estimate_dawid_skene_classes(
     one_hot = _encode_votes_one_hot(table, classes)
     counts = one_hot.sum(axis=1)
     posterior = np.full((len(table), classes), 1.0 / classes)
-    np.divide(
-        counts, counts.sum(axis=1, keepdims=True), out=posterior, where=counts.sum(axis=1, keepdims=True) > 0
-    )
+    np.divide(counts, counts.sum(axis=1, keepdims=True), out=posterior, where=counts.sum(axis=1, keepdims=True) > 0)
     before, rounds, converged = -np.inf, 0, False
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
@@ -92,11 +88,7 @@ def estimate_dawid_skene_classes(
 
 def _check_votes(votes: ArrayLike) -> Ints:
     table = np.asarray(votes)
-    if (
-        table.ndim != 2
-        or (table.size and (table != np.floor(table)).any())
-        or (table.size and table.min() < MISSING)
-    ):
+    if table.ndim != 2 or (table.size and (table != np.floor(table)).any()) or (table.size and table.min() < MISSING):
         raise UsageError("Votes must be a matrix of items by judges: whole numbers, or -1 for no vote.")
     return table.astype(np.int64)
 

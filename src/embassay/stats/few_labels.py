@@ -72,17 +72,13 @@ class HumanAndJudgeMean:
         """The two-sided p-value of a mean of 0, NaN without an error."""
         if not self.error > 0:
             return float("nan")
-        return 2 * t_tail(
-            abs(_remove_skewness_from_t(self.value.point / self.error, self.lean)), self.freedom
-        )
+        return 2 * t_tail(abs(_remove_skewness_from_t(self.value.point / self.error, self.lean)), self.freedom)
 
     def compute_interval_ends(self, confidence: float = 0.95) -> tuple[float, float]:
         """The ends of the interval of `value`, whatever the bounds of a label are."""
         if self.arms is not None:
             return self.value.point - self.arms[0], self.value.point + self.arms[1]
-        return _compute_skewed_interval_ends(
-            self.value.point, self.error**2, self.freedom, self.lean, confidence
-        )
+        return _compute_skewed_interval_ends(self.value.point, self.error**2, self.freedom, self.lean, confidence)
 
     @property
     def is_judge_helpful(self) -> bool:
@@ -172,9 +168,8 @@ def _estimate_with_labels(
     own_mean, variance, off = _compute_people_mean_and_variance(rows)
     (value, better), slope, left = _compute_regression_mean_and_variance(rows, every)
     if groups is not None or refusals.total:
-        variance, better = _compute_larger_of_group_variances(
-            rows, every, every_groups, variance, better, slope
-        )
+        spreads = variance, better, slope
+        variance, better = _compute_larger_of_group_variances(rows, every, every_groups, *spreads)
     unseen = refusals.estimate_hidden_refusal_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)
@@ -188,9 +183,7 @@ def _estimate_with_labels(
     ends, arms = _compute_skewed_interval_ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half_width(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
-    if is_plain and (
-        by_shares := _combine_intervals_by_judge_answer(people, judge, every, bounds, confidence)
-    ):
+    if is_plain and (by_shares := _combine_intervals_by_judge_answer(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -206,21 +199,14 @@ def _estimate_with_labels(
 
 
 def _compute_larger_of_group_variances(
-    rows: _HumanAndJudgeLabels,
-    every: Floats,
-    every_groups: Groups | None,
-    variance: float,
-    better: float,
-    slope: float,
+    rows: _HumanAndJudgeLabels, every: Floats, every_groups: Groups | None, variance: float, better: float, slope: float
 ) -> tuple[float, float]:
     """The variances of both means, where units are not independent: those over groups if they are larger."""
     # Units of no group are independent of the labels, for want of better.
     all_units = len(rows.y) + np.arange(len(every)) if every_groups is None else every_groups
     variance = max(variance, _compute_jackknife_variance(rows, every, all_units, _compute_mean_human_label))
     if slope:
-        better = max(
-            better, _compute_jackknife_variance(rows, every, all_units, _judge_corrected_mean_of_sums)
-        )
+        better = max(better, _compute_jackknife_variance(rows, every, all_units, _judge_corrected_mean_of_sums))
     return variance, better
 
 
@@ -314,9 +300,7 @@ def _estimate_with_unknown_refusals(
     low, high = judged.compute_interval_ends(confidence)
     ends = low - share * (low - bounds[0]), high + share * (bounds[1] - high)
     least, most = judged.alone.ends
-    widened = Estimate(
-        judged.alone.value, least - share * (least - bounds[0]), most + share * (bounds[1] - most)
-    )
+    widened = Estimate(judged.alone.value, least - share * (least - bounds[0]), most + share * (bounds[1] - most))
     return replace(
         judged, value=_make_bounded_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
         arms=(value - ends[0], ends[1] - value)
@@ -342,10 +326,7 @@ def _combine_intervals_by_judge_answer(
         above += (weight * ((_compute_jeffreys_quantile(1 - tail, k, n) if k < n else 1.0) - share)) ** 2
         shares.append(share)
     # How often the judge says either is of a sample, too.
-    drawn = (
-        _half_width((shares[1] - shares[0]) ** 2 * second * (1 - second) / len(every), np.inf, confidence)
-        ** 2
-    )
+    drawn = _half_width((shares[1] - shares[0]) ** 2 * second * (1 - second) / len(every), np.inf, confidence) ** 2
     middle = shares[0] + second * (shares[1] - shares[0])
     ends = middle - (below + drawn) ** 0.5, middle + (above + drawn) ** 0.5
     return low + (high - low) * ends[0], low + (high - low) * ends[1]

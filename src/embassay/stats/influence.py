@@ -85,9 +85,7 @@ def average_precision_with_influence(labels: Floats, scores: Floats, weight: Flo
     summed = float(share @ (hit * precision))
     # At each hit, what an item at or above it does to the precision there.
     per_hit = np.divide(share * hit, reached, out=np.zeros_like(reached), where=reached > 0)
-    gained = hit * _sum_over_equal_or_lower(scores, per_hit) - _sum_over_equal_or_lower(
-        scores, per_hit * precision
-    )
+    gained = hit * _sum_over_equal_or_lower(scores, per_hit) - _sum_over_equal_or_lower(scores, per_hit * precision)
     value = summed / positive
     influence = (hit * precision - summed + gained) / positive - value * (hit - positive) / positive
     # Of the sum, the part that is in every item's share.

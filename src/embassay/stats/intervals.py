@@ -65,21 +65,12 @@ def degrees_of_freedom_of_strata(strata: Sequence[ResampledUnitGroup]) -> Freedo
     if not total > 0:
         # No spread is seen, and so few units cannot show that there is none.
         return Freedom(float(min(units for units, _ in raw) - 1), 1.0) if raw else NORMAL
-    expected = [
-        (units, var * _expected_variance_ratio(units - 1))
-        for var, (units, _) in zip(mended, raw, strict=True)
-    ]
-    return Freedom(
-        _compute_satterthwaite_df(expected), math.sqrt(total / sum(variance for _, variance in raw))
-    )
+    expected = [(units, var * _expected_variance_ratio(units - 1)) for var, (units, _) in zip(mended, raw, strict=True)]
+    return Freedom(_compute_satterthwaite_df(expected), math.sqrt(total / sum(variance for _, variance in raw)))
 
 
 def freedom_of_difference(
-    a: Sequence[ResampledUnitGroup],
-    b: Sequence[ResampledUnitGroup],
-    *,
-    paired: bool = True,
-    most: float | None = None,
+    a: Sequence[ResampledUnitGroup], b: Sequence[ResampledUnitGroup], *, paired: bool = True, most: float | None = None
 ) -> Freedom:
     """Degrees of freedom of the difference of two sums, paired by stratum or unpaired.
 
@@ -92,9 +83,7 @@ def freedom_of_difference(
     if _count_draws_by_stratum(a) != _count_draws_by_stratum(b):
         first, second = degrees_of_freedom_of_strata(a), degrees_of_freedom_of_strata(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
-    differences = [
-        ResampledUnitGroup(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)
-    ]
+    differences = [ResampledUnitGroup(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)]
     free = degrees_of_freedom_of_strata(differences)
     if most is None or free.factor == 1.0:
         return free
@@ -168,9 +157,7 @@ def count_resampled_units(part: HeadlineComponent) -> int:
     return part.n if part.units is None else part.units
 
 
-def scale_strata_by_weight(
-    strata: Sequence[ResampledUnitGroup], weight: float
-) -> tuple[ResampledUnitGroup, ...]:
+def scale_strata_by_weight(strata: Sequence[ResampledUnitGroup], weight: float) -> tuple[ResampledUnitGroup, ...]:
     """Scale strata to what they add to a mean in which their sum has this weight."""
     return tuple(ResampledUnitGroup(stratum.units, weight * stratum.draws) for stratum in strata)
 
@@ -255,9 +242,7 @@ def average_independent_estimates(estimates: Sequence[Estimate], method: str) ->
     return Estimate(mean, low, high, sum(estimate.n for estimate in estimates), method)
 
 
-def convert_to_finite_sample_array(
-    x: ArrayLike, name: str = "x", *, most_dimensions: int = 1
-) -> NDArray[np.float64]:
+def convert_to_finite_sample_array(x: ArrayLike, name: str = "x", *, most_dimensions: int = 1) -> NDArray[np.float64]:
     """`x` as an array (n,), or (n, m) with two `most_dimensions`, of finite floats; UsageError otherwise."""
     values = np.asarray(x, dtype=np.float64)
     if not 1 <= values.ndim <= most_dimensions or not values.size:
@@ -293,9 +278,7 @@ def compute_normal_critical_value(confidence: float) -> float:
 def check_confidence(confidence: float) -> None:
     """Raise UsageError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
-        raise UsageError(
-            f"The confidence is {confidence}.", mend="Use a number between 0 and 1, such as 0.95."
-        )
+        raise UsageError(f"The confidence is {confidence}.", mend="Use a number between 0 and 1, such as 0.95.")
 
 
 Error = Literal["fisher", "bonett-wright"]
@@ -336,9 +319,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
     0.666108
     """
     if not -1 <= r <= 1 or n < 4:
-        raise UsageError(
-            f"A correlation of {r} over {n} pairs has no interval.", mend="Give -1 <= r <= 1 and n >= 4."
-        )
+        raise UsageError(f"A correlation of {r} over {n} pairs has no interval.", mend="Give -1 <= r <= 1 and n >= 4.")
     if error not in ("fisher", "bonett-wright"):
         raise UsageError(f"The error is {error!r}.", mend="Use fisher or bonett-wright.")
     spread = 1.0 if error == "fisher" else 1 + r * r / 2
@@ -346,9 +327,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
     # math.atanh raises at -1 and 1, where the interval is the point.
     centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
     name = "Fisher z" if error == "fisher" else "Bonett-Wright"
-    return Estimate(
-        float(r), math.tanh(centre - half), math.tanh(centre + half), n, f"{confidence:.0%} {name}"
-    )
+    return Estimate(float(r), math.tanh(centre - half), math.tanh(centre + half), n, f"{confidence:.0%} {name}")
 
 
 def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
@@ -416,9 +395,7 @@ def _standardise_difference(difference: float, error: float, rounding: float) ->
 ALPHA, POWER = 0.05, 0.8
 
 
-def smallest_difference(
-    error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf
-) -> float:
+def smallest_difference(error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf) -> float:
     """The smallest true difference that a two-sided test at `alpha` detects with this `power`, given its standard error
     `error` with `df` degrees of freedom, in the same unit: (t_(1-alpha/2) + t_power) x error, with normal quantiles
     for infinite `df`. Source: Lachin 1981.
@@ -434,9 +411,7 @@ def smallest_difference(
     return (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) * error
 
 
-def items_needed(
-    error: float, n: int, difference: float, *, alpha: float = ALPHA, power: float = POWER
-) -> int | None:
+def items_needed(error: float, n: int, difference: float, *, alpha: float = ALPHA, power: float = POWER) -> int | None:
     """How many items would show `difference` with this `power`, if `n` items give a standard error of `error`, which
     falls with the square root of their number. None if the difference is 0. Errors as for `smallest_difference`, and
     for n below 1.
@@ -458,9 +433,7 @@ is too large on average. Of forecasts of 80% on real collections so many came tr
 48, 44 and 33% with the lead as it is, 69, 81 and 80% lowered by 0.84, and 79, 91 and 95% by this (docs/how_sure.md)."""
 
 
-def count_items_to_decide(
-    error: float, n: int, lead: float, *, tests: int = 1, df: float = math.inf
-) -> float | None:
+def count_items_to_decide(error: float, n: int, lead: float, *, tests: int = 1, df: float = math.inf) -> float | None:
     """How many items beside the `n` would tell the leader from the next in 80 of 100 studies, where `n` give a `lead`
     with this standard error, tested among so many `tests` by Holm. None where the lead is within `CAUTION` errors of 0:
     then nobody can say. Errors as for `smallest_difference`.

@@ -127,9 +127,7 @@ def _make_sum_of_squares_matrices(effects: list[Floats], n: int) -> tuple[Floats
     """The sums of squares of each effect, adjusted for the others, and of the residual, as matrices (k, n, n); and the
     covariance of the values per unit of each variance, (k, n, n)."""
     everything = _build_projection_matrix(effects, n)
-    adjusted = [
-        everything - _build_projection_matrix(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))
-    ]
+    adjusted = [everything - _build_projection_matrix(effects[:i] + effects[i + 1 :], n) for i in range(len(effects))]
     identity = np.eye(n)
     return np.stack([*adjusted, identity - everything]), np.stack([*(z @ z.T for z in effects), identity])
 

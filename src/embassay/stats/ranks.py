@@ -153,9 +153,7 @@ def rank_ranges(
     return make_rank_ranges(pairs, len(np.atleast_1d(np.asarray(estimates))), alpha=alpha)
 
 
-def make_rank_ranges(
-    pairs: Sequence[PairTest], systems: int, *, alpha: float = 0.05
-) -> tuple[tuple[int, int], ...]:
+def make_rank_ranges(pairs: Sequence[PairTest], systems: int, *, alpha: float = 0.05) -> tuple[tuple[int, int], ...]:
     """`rank_ranges` of so many systems from the tests of their pairs, differences being higher where better."""
     beaten_by, beats = [0] * systems, [0] * systems
     for pair in pairs:
@@ -197,9 +195,7 @@ def rank_intervals(
     )
 
 
-def _check_replicates(
-    replicates: ArrayLike, estimates: ArrayLike
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _check_replicates(replicates: ArrayLike, estimates: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     draws, values = np.asarray(replicates, dtype=np.float64), np.asarray(estimates, dtype=np.float64)
     if values.ndim != 1 or draws.ndim != 2 or len(draws) != len(values) or draws.shape[1] < 2:
         raise UsageError(
@@ -208,8 +204,7 @@ def _check_replicates(
         )
     if not (np.isfinite(draws).all() and np.isfinite(values).all()):
         raise UsageError(
-            "An estimate or replicate is not finite.",
-            mend="Leave out systems without a value, and report it.",
+            "An estimate or replicate is not finite.", mend="Leave out systems without a value, and report it."
         )
     return draws, values
 
@@ -293,9 +288,7 @@ def best_shares(
     draws, values = _check_finite_replicates(replicates), np.asarray(estimates, dtype=np.float64)
     scale = np.full(draws.shape[1], freedom.factor)
     if np.isfinite(freedom.df):
-        scale *= np.sqrt(
-            freedom.df / make_resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1])
-        )
+        scale *= np.sqrt(freedom.df / make_resampling_generator(seed, rng).chisquare(freedom.df, draws.shape[1]))
     moved = values[:, None] + scale * (draws - draws.mean(axis=1, keepdims=True))
     # Values that differ by rounding alone are tied.
     top = moved >= moved.max(axis=0) - _ROUNDING * np.abs(values).max()
@@ -321,9 +314,7 @@ def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
     return float((leads > LEAD * errors[:, None] + _ROUNDING * np.abs(draws).max()).all(axis=0).mean())
 
 
-def rank_quantiles(
-    replicates: ArrayLike, *, confidence: float = 0.95
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def rank_quantiles(replicates: ArrayLike, *, confidence: float = 0.95) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The lowest and highest rank (1 = best) of each system in the central share `confidence` of the replicates
     (systems, B): two arrays (systems,).
 

@@ -32,8 +32,9 @@ def compute_p_of_total_noise_exceedances(total: int, items: int, repeats: int, l
     """The chance that `items` exceed their `repeats` at `looks` looks together `total` times or more, while nothing
     changes: exact for continuous noise that is independent between items, an upper bound where values tie. In (0, 1].
 
-    >>> round(compute_p_of_total_noise_exceedances(2, 2, 1, 1), 3), round(compute_p_of_total_noise_exceedances(1, 1, 5,
-    1), 4) (0.25, 0.1667)
+    >>> round(compute_p_of_total_noise_exceedances(2, 2, 1, 1), 3), round(compute_p_of_total_noise_exceedances(
+    ...     1, 1, 5, 1), 4)
+    (0.25, 0.1667)
     """
     if total <= 0 or not items:
         return 1.0
@@ -71,8 +72,6 @@ def find_outliers_and_smallest_p(new: Floats, repeats: Floats, floor: float) -> 
     # Noise that never varied is taken to vary by a tenth: rounding alone does that.
     z = above / (max(float(spread), 0.1) * np.sqrt(1 + 1 / again))
     is_far = new > FAR * max(float(repeats.max(initial=0.0)), floor)
-    p = np.array(
-        [t_tail(float(value), freedom) if far else 1.0 for value, far in zip(z, is_far, strict=True)]
-    )
+    p = np.array([t_tail(float(value), freedom) if far else 1.0 for value, far in zip(z, is_far, strict=True)])
     outlying = p * n < 1
     return outlying, float(min(1.0, n * p.min()))

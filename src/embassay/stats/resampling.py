@@ -159,9 +159,7 @@ def count_effective_groups(groups: Groups) -> int:
     return round(float(sizes.sum() ** 2 / (sizes**2).sum()))
 
 
-def stratified_means(
-    strata: Sequence[ArrayLike], *, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
+def stratified_means(strata: Sequence[ArrayLike], *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Bootstrap of an unweighted mean over strata: [(n_1, m), (n_2, m), ...] -> (n_resamples, m).
 
     Rows are drawn within each stratum, one stratum after the other from one generator, and the strata's means
@@ -194,9 +192,7 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
     check_confidence(confidence)
     values = np.asarray(replicates, dtype=np.float64)
     if values.ndim != 1 or not len(values):
-        raise UsageError(
-            f"The replicates have the shape {values.shape}.", mend="Give one number per resample."
-        )
+        raise UsageError(f"The replicates have the shape {values.shape}.", mend="Give one number per resample.")
     undefined = np.isnan(values)
     if undefined.mean() > MOST_UNDEFINED or are_replicates_constant(values):
         return float("nan"), float("nan")
@@ -272,16 +268,12 @@ def paired_bootstrap(
     if n == 1:
         unknown = float("nan")
         return Significance(estimate, n=1, method="no interval from one item", statistic=estimate, p=unknown)
-    replicates = resample_means(
-        differences, n_resamples=n_resamples, rng=make_resampling_generator(seed, rng)
-    )[:, 0]
+    replicates = resample_means(differences, n_resamples=n_resamples, rng=make_resampling_generator(seed, rng))[:, 0]
     low, high = percentile_interval(replicates, confidence)
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
     method = (
-        UNVARIED
-        if are_replicates_constant(replicates)
-        else f"paired {_describe_bootstrap(confidence, n_resamples)}"
+        UNVARIED if are_replicates_constant(replicates) else f"paired {_describe_bootstrap(confidence, n_resamples)}"
     )
     return Significance(estimate, low, high, n, method, statistic=estimate, p=p)
 
@@ -395,9 +387,7 @@ def compute_sign_flip_p_values(
     """
     table = np.nan_to_num(np.asarray(columns, dtype=np.float64))
     if table.ndim != 2 or not len(table):
-        raise UsageError(
-            f"The columns have the shape {table.shape}.", mend="Give a matrix of items by columns."
-        )
+        raise UsageError(f"The columns have the shape {table.shape}.", mend="Give a matrix of items by columns.")
     if groups is not None:
         table = sum_rows_by_group(table, groups)
     total = table.sum(axis=0)

@@ -57,9 +57,7 @@ _NAMES = ("values", "known", "found", "low", "high", "rest_low", "rest_high")
 
 def join_sequential_draws(parts: Sequence[SequentialDrawEstimates]) -> SequentialDrawEstimates:
     """Draws of blocks, one after the other."""
-    return SequentialDrawEstimates(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES)
-    )
+    return SequentialDrawEstimates(*(np.concatenate([getattr(part, name) for part in parts]) for name in _NAMES))
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,7 @@ def compute_anytime_total_interval(
     return Estimate(min(max(estimate_totals_from_draws(own)[0], least), most), least, most)
 
 
-def _find_interval_end(
-    draws: SequentialDrawEstimates, low: float, high: float, alpha: float, *, above: bool
-) -> float:
+def _find_interval_end(draws: SequentialDrawEstimates, low: float, high: float, alpha: float, *, above: bool) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
     out, inside = (low, high) if above else (high, low)
     if not _is_total_rejected_by_bets(draws, out, alpha, above=above):
@@ -165,9 +161,7 @@ def _find_interval_end(
     return out
 
 
-def _is_total_rejected_by_bets(
-    draws: SequentialDrawEstimates, total: float, alpha: float, *, above: bool
-) -> bool:
+def _is_total_rejected_by_bets(draws: SequentialDrawEstimates, total: float, alpha: float, *, above: bool) -> bool:
     # Two bets, one to each side, share alpha.
     return bool(compute_log_bet_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
@@ -189,9 +183,7 @@ class DrawsUntilTotalDecided:
     certain: NDArray[np.bool_]
 
 
-def decide_totals_against_bars(
-    draws: SequentialDrawEstimates, bars: Floats, alpha: float
-) -> DrawsUntilTotalDecided:
+def decide_totals_against_bars(draws: SequentialDrawEstimates, bars: Floats, alpha: float) -> DrawsUntilTotalDecided:
     """Which totals are above or below `bars` (k,), with false ones in at most `alpha` (k,) or a number of all studies,
     whenever it is looked at."""
     k = len(bars)

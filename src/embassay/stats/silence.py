@@ -92,8 +92,7 @@ def find_silence_threshold(
             raise UsageError("A score is not a number.", mend="Leave its question out.")
         if not len(scores):
             raise UsageError(
-                "There is nothing to compare.",
-                mend="Give questions with an answer, and questions without one.",
+                "There is nothing to compare.", mend="Give questions with an answer, and questions without one."
             )
     alpha = _divide_error_over_signals(aims, signals)
     decided = _decide_no_answer_score_threshold(unanswerable, answerable, aims, alpha)
@@ -131,10 +130,7 @@ def _decide_no_answer_score_threshold(
     none_works = bound_true_share(answerable > lowest, alpha).high < aims.answered
     if above == math.inf:
         return SilenceThreshold("none works" if none_works else "too few", None, aims, None, None, least)
-    silent, answered = (
-        bound_true_share(unanswerable <= above, alpha),
-        bound_true_share(answerable > above, alpha),
-    )
+    silent, answered = (bound_true_share(unanswerable <= above, alpha), bound_true_share(answerable > above, alpha))
     verdict: Verdict = "works" if answered.low >= aims.answered else "too few"
     return SilenceThreshold("none works" if none_works else verdict, above, aims, silent, answered, least)
 

@@ -92,9 +92,7 @@ def randomization_test(
     return Significance(estimate, estimate - half, estimate + half, n, method, statistic=estimate, p=p)
 
 
-def _compute_sign_flipped_means(
-    negative: NDArray[np.int64], columns: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _compute_sign_flipped_means(negative: NDArray[np.int64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means (b, m) of the columns (n, m) after turning the signs where `negative` (b, n) is 1."""
     # Only what is turned is summed, since the mean of all is known.
     turned: NDArray[np.float64] = negative.astype(np.float64) @ columns
@@ -163,9 +161,7 @@ def hodges_lehmann(
     estimate = float(np.median(averages))
     if len(values) == 1:
         return Estimate(estimate, n=1, method="no interval from one item")
-    replicates = _compute_resampled_median_shifts(
-        values, averages, n_resamples, make_resampling_generator(seed, rng)
-    )
+    replicates = _compute_resampled_median_shifts(values, averages, n_resamples, make_resampling_generator(seed, rng))
     low, high = percentile_interval(replicates, confidence)
     method = f"median of Walsh averages, {confidence:.0%} percentile bootstrap, {n_resamples} resamples"
     return Estimate(estimate, low, high, len(values), method)
@@ -259,9 +255,7 @@ def _compute_rank_sum_standard_deviation(n: int, ties: list[int]) -> float:
 def _rank_sum_normal_p(statistic: float, n: int, ties: list[int]) -> float:
     if not n:
         return 1.0
-    return math.erfc(
-        abs(statistic - n * (n + 1) / 4) / _compute_rank_sum_standard_deviation(n, ties) / math.sqrt(2)
-    )
+    return math.erfc(abs(statistic - n * (n + 1) / 4) / _compute_rank_sum_standard_deviation(n, ties) / math.sqrt(2))
 
 
 def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) -> tuple[float, float]:
@@ -272,8 +266,7 @@ def _invert_rank_test(averages: Floats, n: int, alpha: float, *, exact: bool) ->
         # The normal approximation: n (n + 1) / 4 is the mean of the rank sum.
         outside = (
             math.floor(
-                n * (n + 1) / 4
-                - compute_normal_critical_value(1 - alpha) * _compute_rank_sum_standard_deviation(n, [])
+                n * (n + 1) / 4 - compute_normal_critical_value(1 - alpha) * _compute_rank_sum_standard_deviation(n, [])
             )
             + 1
         )

@@ -48,10 +48,7 @@ SYSTEMS.add(
     kind="classical",
 )
 SYSTEMS.add(
-    "bm25",
-    "embassay.systems.lexical.bm25:BM25",
-    "BM25+ on tokens, scaled to [0, 1] within a batch",
-    kind="classical",
+    "bm25", "embassay.systems.lexical.bm25:BM25", "BM25+ on tokens, scaled to [0, 1] within a batch", kind="classical"
 )
 SYSTEMS.add(
     "wordllama",
@@ -179,12 +176,8 @@ SYSTEMS.add(
     kind="reference",
 )
 
-TOKENIZERS.add(
-    "wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the tokens that wordllama averages"
-)
-TOKENIZERS.add(
-    "minilm", "embassay.systems.models:load_minilm_tokenizer", "minilm's word pieces, in lower case"
-)
+TOKENIZERS.add("wordllama", "embassay.systems.models:load_wordllama_tokenizer", "the tokens that wordllama averages")
+TOKENIZERS.add("minilm", "embassay.systems.models:load_minilm_tokenizer", "minilm's word pieces, in lower case")
 
 WITHOUT_VECTORS = ("classical", "reference", "ensemble")
 """Kinds of systems that no transform of vectors is for."""
@@ -233,9 +226,7 @@ def open_system(
     # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
     if exact != model:
         model, transform = exact, replace(transform, dims=None)
-    opened = partial(
-        open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
-    )
+    opened = partial(open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus)
     away = _open_local_encoder_of_spec(model, elsewhere)
     built = away or _make_encoder_or_similarity(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
@@ -306,12 +297,7 @@ def add_dims_to_spec(text: str, dims: int | None) -> str:
 
     spec = SYSTEMS.parse_spec(text)
     facts = find_known_model(spec.target) or find_known_model(spec.target.partition(":")[0])
-    if (
-        dims is None
-        or facts is None
-        or dims not in facts.dimensions
-        or {"dims", "dimensions"} & set(spec.params)
-    ):
+    if dims is None or facts is None or dims not in facts.dimensions or {"dims", "dimensions"} & set(spec.params):
         return text
     if "dimensions" not in SYSTEMS.parameters(spec.name):
         return text
@@ -334,11 +320,7 @@ def _open_local_encoder_of_spec(model: Spec, elsewhere: Callable[[bool], Encoder
     """The encoder that `model` names, if it is one, and one that runs on a machine of ours."""
     entry = SYSTEMS.get(model.name)
     facts = dict(entry.facts)
-    if (
-        facts.get("kind") != "embedding"
-        or model.name in RAGGED
-        or "ledger" in signature(entry.load()).parameters
-    ):
+    if facts.get("kind") != "embedding" or model.name in RAGGED or "ledger" in signature(entry.load()).parameters:
         return None
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 

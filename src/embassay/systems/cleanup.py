@@ -215,9 +215,7 @@ class TextCleaningEncoder:
         """The vectors of the cleaned texts."""
         return self._encoder.encode(self._cleanup.all(texts), role=role)
 
-    def encode_token_vectors(
-        self, texts: Sequence[str], *, role: Role | None = None
-    ) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The token vectors of the cleaned texts, where the encoder has them."""
         encoder: Any = self._encoder
         vectors: list[NDArray[np.float32]] = encoder.encode_token_vectors(self._cleanup.all(texts), role=role)
@@ -293,12 +291,7 @@ class TextCleaningSimilarity:
         return self._system.search(self._cleanup.all(queries), self._cleanup.all(corpus), k)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard."""
         return self._system.search_shards(

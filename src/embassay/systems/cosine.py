@@ -156,9 +156,7 @@ class Cosine(ShardedCorpusSearcher):
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
         if len(a) != len(b):
-            raise UsageError(
-                f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
-            )
+            raise UsageError(f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}.")
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
         left, right = self._encode_unit_vectors(a), self._encode_unit_vectors(b)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
@@ -201,12 +199,7 @@ class Cosine(ShardedCorpusSearcher):
         return distances
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """The k texts of the highest cosine in each shard, in order (see `exact_search` for ties); a shard is one call
         of the encoder, and only one shard's vectors are in memory at a time."""
@@ -275,17 +268,13 @@ def _multiply_row_pairs(
     return similarity
 
 
-def _search_rows_without_nan(
-    queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int
-) -> RankedCandidates:
+def _search_rows_without_nan(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> RankedCandidates:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
     # The sum of a row is NaN where any of its values is.
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
     if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)
-    return add_unranked_queries_to_ranking(
-        exact_search(queries[left], corpus[right], k), left, right, len(queries)
-    )
+    return add_unranked_queries_to_ranking(exact_search(queries[left], corpus[right], k), left, right, len(queries))
 
 
 def add_unranked_queries_to_ranking(

@@ -117,8 +117,7 @@ class SystemEnsemble(ShardedCorpusSearcher):
     def identity(self) -> str:
         """The members' identities, their weights, and how they are joined."""
         members = " + ".join(
-            f"{weight:.15g}*({member.identity})"
-            for weight, member in zip(self.weights, self.members, strict=True)
+            f"{weight:.15g}*({member.identity})" for weight, member in zip(self.weights, self.members, strict=True)
         )
         return f"ensemble/{VERSION} of={self.of} {members}"
 
@@ -138,9 +137,7 @@ class SystemEnsemble(ShardedCorpusSearcher):
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """The members' similarities of `a[i]` and `b[i]` as one, (n,); 1 for equal texts."""
-        joined = self._join_similarities(
-            [np.asarray(member.pairs(a, b), np.float64) for member in self.members]
-        )
+        joined = self._join_similarities([np.asarray(member.pairs(a, b), np.float64) for member in self.members])
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
         joined[equal & ~np.isnan(joined)] = 1
         return joined.astype(np.float32)
@@ -151,12 +148,7 @@ class SystemEnsemble(ShardedCorpusSearcher):
         return np.maximum(0, 1 - self._join_similarities(list(similar))).astype(np.float32)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """The k texts that the members find best together in each shard; scores are those of all shards as one
         corpus."""
@@ -184,16 +176,12 @@ class SystemEnsemble(ShardedCorpusSearcher):
             if search is not None:
                 by_member.append(list(search(queries, shards, each, depth, spread=spread)))
             else:
-                apart = list(
-                    _search_with_spread_if_accepted(member.search_shards, queries, shards, depth, spread)
-                )
+                apart = list(_search_with_spread_if_accepted(member.search_shards, queries, shards, depth, spread))
                 # Without statistics of a corpus, scores in one and in all of them are the same.
                 by_member.append(apart + apart)
         for first in range(0, n, each):
             part = slice(first, first + each)
-            yield from self._fuse_member_rankings_by_shard(
-                [ranked[part] for ranked in by_member], sizes[part], k
-            )
+            yield from self._fuse_member_rankings_by_shard([ranked[part] for ranked in by_member], sizes[part], k)
         yield from self._fuse_member_rankings_by_shard([ranked[n:] for ranked in by_member], sizes, k)
 
     def _join_similarities(self, similar: Sequence[Floats]) -> Floats:
@@ -312,9 +300,6 @@ def _measure_member_similarity_baseline(member: Similarity) -> EnsembleMemberBas
     spread = float(unrelated.std())
     if not spread > 0:
         raise UsageError(
-            f"{member.name!r} finds all texts equally similar, so it adds nothing to an ensemble.",
-            mend="Leave it out.",
+            f"{member.name!r} finds all texts equally similar, so it adds nothing to an ensemble.", mend="Leave it out."
         )
-    return EnsembleMemberBaseline(
-        float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)])
-    )
+    return EnsembleMemberBaseline(float(unrelated.mean()), spread, np.sort(similar[: len(pairs) + len(mixed)]))

@@ -140,9 +140,7 @@ def encode_late_chunks(encoder: LateChunkEncoder, documents: Sequence[DocumentWi
     for document, windows in zip(documents, plans, strict=True):
         own = [next(read) for _ in windows]
         chosen = choose_window_with_most_context(windows, len(document.passages))
-        means += [
-            own[number].mean(*passage) for number, passage in zip(chosen, document.passages, strict=True)
-        ]
+        means += [own[number].mean(*passage) for number, passage in zip(chosen, document.passages, strict=True)]
     vectors = np.zeros((len(means), encoder.dim), dtype=np.float32)
     full = [row for row, mean in enumerate(means) if mean is not None]
     if full:
@@ -151,9 +149,7 @@ def encode_late_chunks(encoder: LateChunkEncoder, documents: Sequence[DocumentWi
 
 
 def _encode_windows_as_token_vectors(
-    encoder: LateChunkEncoder,
-    documents: Sequence[DocumentWithPassages],
-    plans: Sequence[Sequence[PassageWindow]],
+    encoder: LateChunkEncoder, documents: Sequence[DocumentWithPassages], plans: Sequence[Sequence[PassageWindow]]
 ) -> list[_WindowTokenVectors]:
     """Every window of every document, in order."""
     slices: list[str] = []
@@ -163,9 +159,7 @@ def _encode_windows_as_token_vectors(
         starts += [window.start for window in windows]
     states = encoder.encode_token_vectors(slices, role=ROLE)
     # A window that is cut into tokens by itself may have one more, which is then not read.
-    places = [
-        place[: len(state)] for place, state in zip(encoder.locate_text_tokens(slices), states, strict=True)
-    ]
+    places = [place[: len(state)] for place, state in zip(encoder.locate_text_tokens(slices), states, strict=True)]
     return list(starmap(_WindowTokenVectors, zip(starts, places, states, strict=True)))
 
 

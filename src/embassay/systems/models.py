@@ -127,11 +127,7 @@ def describe_fix_for_unknown_system(text: str) -> str:
     >>> describe_fix_for_unknown_system("minilm,bm25")
     'Give each system its own -s: -s minilm -s bm25. '
     """
-    if (
-        meant := _suggest_system_on_disk(text)
-        or _suggest_system_by_other_name(text)
-        or _format_ensemble_hint(text)
-    ):
+    if meant := _suggest_system_on_disk(text) or _suggest_system_by_other_name(text) or _format_ensemble_hint(text):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
@@ -147,9 +143,7 @@ def describe_fix_for_unknown_system(text: str) -> str:
         return f"For a model of {model.vendor}, write -s {SPECS[model.vendor]}:{text}. "
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
-        bundled = (
-            ", or minilm for that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
-        )
+        bundled = ", or minilm for that model without torch" if name.lower().endswith("all-minilm-l6-v2") else ""
         return f"For a model on the Hugging Face hub or in a folder, write -s st:{name}{bundled}. "
     return ""
 
@@ -162,9 +156,7 @@ def describe_system_for_non_embedding_folder(folder: Path, target: str) -> str:
     """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
     Empty for any other folder, or none."""
     try:
-        said = parse_bounded_json(
-            (folder / "config_sentence_transformers.json").read_text("utf-8"), halves=True
-        )
+        said = parse_bounded_json((folder / "config_sentence_transformers.json").read_text("utf-8"), halves=True)
     except (OSError, ValueError):
         return ""
     kind = said.get("model_type") if isinstance(said, dict) else ""
@@ -237,9 +229,7 @@ TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 def _format_encoder_names_of_vendor(model: KnownModelFacts) -> str:
     return ", ".join(
-        f"{SPECS[row.vendor]}:{row.name}"
-        for row in list_known_models()
-        if row.vendor == model.vendor and row.dims
+        f"{SPECS[row.vendor]}:{row.name}" for row in list_known_models() if row.vendor == model.vendor and row.dims
     )
 
 
@@ -249,9 +239,7 @@ def list_known_models() -> tuple[KnownModelFacts, ...]:
     import tomllib
 
     text = files("embassay.systems").joinpath("models.toml").read_text("utf-8")
-    return tuple(
-        _make_known_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"]
-    )
+    return tuple(_make_known_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"])
 
 
 def _make_known_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModelFacts:
@@ -297,9 +285,7 @@ def import_model_library(name: str, *, what: str, mend: str) -> Any:
         library = import_module(name)
         from transformers.utils import logging
     except ImportError as error:
-        raise ModelError(
-            f"{what} need the package {error.name}, which is not installed.", mend=mend
-        ) from error
+        raise ModelError(f"{what} need the package {error.name}, which is not installed.", mend=mend) from error
     # A bar of its own for weights that load in a second would cut through the run's.
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return library
@@ -355,8 +341,7 @@ def read_verified_file(path: Path, checksum: str, *, encoder: str, mend: str) ->
     actual = hashlib.sha256(content).hexdigest()
     if actual != checksum:
         raise ModelError(
-            f"{path} is not the file published with {encoder}: expected SHA-256 {checksum}, found {actual}.",
-            mend=mend,
+            f"{path} is not the file published with {encoder}: expected SHA-256 {checksum}, found {actual}.", mend=mend
         )
     return content
 
@@ -392,9 +377,7 @@ def find_model_weights(target: str, revision: str | None = None, *, system: str)
     folder = Path(target).expanduser()
     if target and folder.is_dir():
         if revision is not None:
-            raise UsageError(
-                f"{target} is a folder, and a folder has no revision.", mend="Leave revision out."
-            )
+            raise UsageError(f"{target} is a folder, and a folder has no revision.", mend="Leave revision out.")
         return ModelWeightsLocation(str(folder), compute_model_folder_checksum(folder))
     listed = find_known_model(target)
     repository = listed.name if listed is not None else target
@@ -419,10 +402,7 @@ def fetch_model_folder(weights: ModelWeightsLocation, files: Sequence[str]) -> P
     try:
         return Path(
             snapshot_download(
-                weights.location,
-                revision=weights.commit,
-                allow_patterns=list(files),
-                local_files_only=weights.cached,
+                weights.location, revision=weights.commit, allow_patterns=list(files), local_files_only=weights.cached
             )
         )
     except Exception as error:  # the hub's and the network's errors have no root in common
@@ -464,9 +444,7 @@ def compute_model_folder_checksum(folder: Path) -> str:
         raise ModelError(f"You have no permission to read {blocked}.", mend=advise_on_denied_reading(blocked))
     digest = hashlib.sha256()
     files = [
-        path
-        for path in sorted(list_bounded_folder_entries(folder.rglob("*"), folder))
-        if _is_model_file(path, folder)
+        path for path in sorted(list_bounded_folder_entries(folder.rglob("*"), folder)) if _is_model_file(path, folder)
     ]
     if not files:
         raise ModelError(f"The folder {folder} is empty.", mend="Put the model's files into it.")

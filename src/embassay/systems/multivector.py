@@ -39,11 +39,7 @@ from embassay.search.sparse import (
     compute_row_pair_products,
     sum_overlaps_of_rows_with_index,
 )
-from embassay.systems.cosine import (
-    find_encoder_part_with,
-    find_encoding_failure_reasons,
-    scale_rows_to_unit_length,
-)
+from embassay.systems.cosine import find_encoder_part_with, find_encoding_failure_reasons, scale_rows_to_unit_length
 from embassay.systems.lexical.bags import check_equal_text_counts
 
 Ints = NDArray[np.int64]
@@ -113,12 +109,7 @@ class RaggedVectorSimilarity(ShardedCorpusSearcher):
         return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """The k texts that score highest in each shard, in order, exactly; ties by index."""
         del spread  # a model that gives many vectors is asked where the cell is
@@ -155,9 +146,7 @@ class RaggedVectorSimilarity(ShardedCorpusSearcher):
         """Index all documents, (n,), for search."""
 
     @abstractmethod
-    def search_document_stream(
-        self, queries: Ragged, found: Iterator[Found], n: int, k: int
-    ) -> RankedCandidates:
+    def search_document_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """The best k of n documents, which come as `found`, for each query."""
 
 
@@ -235,29 +224,22 @@ class MaxSim(RaggedVectorSimilarity):
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
         parts = [
-            (places[part], _select_texts_in_slice(tokens, part))
-            for part in tokens.split_texts_by_tokens(PART_TOKENS)
+            (places[part], _select_texts_in_slice(tokens, part)) for part in tokens.split_texts_by_tokens(PART_TOKENS)
         ]
 
         def search_tokens(queries: Ragged, k: int) -> RankedCandidates:
-            return self._search_with_model_score_scale(
-                TokenVectors.of(list(queries), self.model.width), parts, k
-            )
+            return self._search_with_model_score_scale(TokenVectors.of(list(queries), self.model.width), parts, k)
 
         def make_token_index_facts(seconds: float) -> IndexFacts:
             return IndexFacts(len(rows), self.model.dim, seconds, None, tokens.values.nbytes)
 
         return RaggedVectorIndex(search_tokens, make_token_index_facts, name, began)
 
-    def search_document_stream(
-        self, queries: Ragged, found: Iterator[Found], n: int, k: int
-    ) -> RankedCandidates:
+    def search_document_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """Search a stream of documents part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
-        return self._search_with_model_score_scale(
-            tokens, _merge_documents_into_batches(found, self.model.width), k
-        )
+        return self._search_with_model_score_scale(tokens, _merge_documents_into_batches(found, self.model.width), k)
 
     def _search_with_model_score_scale(
         self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int
@@ -265,9 +247,7 @@ class MaxSim(RaggedVectorSimilarity):
         """The best k, with scores as the model has them."""
         ranked = search_by_maxsim(queries, parts, k)
         if self.model.similarity == "meanmaxsim":
-            return RankedCandidates(
-                ranked.indices, ranked.scores / np.maximum(queries.token_counts, 1)[:, None]
-            )
+            return RankedCandidates(ranked.indices, ranked.scores / np.maximum(queries.token_counts, 1)[:, None])
         return ranked
 
     def _scale_to_unit_length(self, rows: Ragged) -> TokenVectors:
@@ -318,9 +298,7 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
         index = weights.transpose()
 
         def compute_similarities_of_weight_rows(part: slice) -> Floats:
-            products: Floats = sum_overlaps_of_rows_with_index(
-                "products", weights, index, part, above_diagonal=True
-            )
+            products: Floats = sum_overlaps_of_rows_with_index("products", weights, index, part, above_diagonal=True)
             return np.clip(products[:, part.start :], -1, 1)
 
         return compute_similarities_of_weight_rows
@@ -328,9 +306,7 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
     def index(self, rows: Ragged, name: str = "flat") -> RaggedVectorIndex:
         """Index the documents' weights in an inverted index."""
         began = perf_counter()
-        scaled = (
-            self._scale_to_unit_length if self.model.similarity == "cosine" else self._build_weight_matrix
-        )
+        scaled = self._scale_to_unit_length if self.model.similarity == "cosine" else self._build_weight_matrix
         inverted = InvertedIndex.of(scaled(rows))
 
         def search_inverted_index(queries: Ragged, k: int) -> RankedCandidates:
@@ -341,9 +317,7 @@ class SparseProductSimilarity(RaggedVectorSimilarity):
 
         return RaggedVectorIndex(search_inverted_index, make_sparse_index_facts, name, began)
 
-    def search_document_stream(
-        self, queries: Ragged, found: Iterator[Found], n: int, k: int
-    ) -> RankedCandidates:
+    def search_document_stream(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> RankedCandidates:
         """Search a stream of n documents in an inverted index of all of them, a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:

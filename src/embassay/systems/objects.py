@@ -41,9 +41,7 @@ class CallerObjectEncoder:
         self._takes_role = "role" in _parameter_names(self._call)
         self._by_role = {} if self._takes_role else _map_roles_to_encode_methods(model)
         self.identity = f"own:{name}/{_find_model_object_identity(model)}"
-        self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
-            model, "max_tokens", None
-        )
+        self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(model, "max_tokens", None)
         self._dim: int | None = None
         self._calls = self._changed = self._reordered = 0
         compared = getattr(model, "similarity_fn_name", None)
@@ -68,10 +66,7 @@ class CallerObjectEncoder:
             more = {"role": role} if self._takes_role else {}
             handed = list(texts)
             vectors = _convert_to_vectors(self._by_role.get(role, self._call)(handed, **more))
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a script's model may call exit(), which is not ours to follow
+        except (Exception, SystemExit) as error:  # a script's model may call exit(), which is not ours to follow
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
             where = describe_error_place_in_package(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
@@ -119,9 +114,7 @@ def _convert_to_vectors(made: Any) -> NDArray[np.float32]:
     """What an object gave as an array. TypeError that says what it is, where that is none."""
     if inspect.iscoroutine(made):
         made.close()
-        raise TypeError(
-            "it is async and returned a coroutine: wrap it as lambda texts: asyncio.run(encode(texts))"
-        )
+        raise TypeError("it is async and returned a coroutine: wrap it as lambda texts: asyncio.run(encode(texts))")
     if isinstance(made, Mapping):
         raise TypeError(f"it returned a mapping: return one of its values ({', '.join(map(str, made))})")
     if hasattr(made, "detach"):
@@ -165,8 +158,7 @@ def register_systems_and_list_specs(systems: Any, *, workers: Any = 1) -> tuple[
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
     if twice:
         raise UsageError(
-            f"Two systems are called {min(twice).removeprefix('own:')}.",
-            mend="Name them: {'first': a, 'second': b}.",
+            f"Two systems are called {min(twice).removeprefix('own:')}.", mend="Name them: {'first': a, 'second': b}."
         )
     return tuple(specs)
 

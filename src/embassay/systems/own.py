@@ -67,9 +67,7 @@ def compute_similarity_matrix_by_name(by: str, left: Any, right: Any) -> Floats:
 
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        return round_scores_relative_to_largest(
-            -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
-        )
+        return round_scores_relative_to_largest(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
     if by != "dot":
         a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
     return round_scores_relative_to_largest(a @ b.T)
@@ -104,9 +102,7 @@ class NamedVectorSimilarity(Cosine):
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, (n,)."""
         if len(a) != len(b):
-            raise UsageError(
-                f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}."
-            )
+            raise UsageError(f"pairs() needs the same number of texts in a and b, found {len(a)} and {len(b)}.")
         return _divide_by_largest_value(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
 
     def compare_indexed_pairs(

@@ -95,17 +95,13 @@ class RandomSimilarity:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_equal_text_counts(a, b)
-        return _draw_random_similarity_from_hashes(self._hash_texts(a), self._hash_texts(b)).astype(
-            np.float32
-        )
+        return _draw_random_similarity_from_hashes(self._hash_texts(a), self._hash_texts(b)).astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
         hashes = self._hash_texts(texts)
         return compute_condensed_distances(
-            lambda rows: (
-                1 - _draw_random_similarity_from_hashes(hashes[rows, None], hashes[None, rows.start :])
-            ),
+            lambda rows: 1 - _draw_random_similarity_from_hashes(hashes[rows, None], hashes[None, rows.start :]),
             len(texts),
             threads=count_cores(),
         )
@@ -115,18 +111,11 @@ class RandomSimilarity:
         return self._search_corpus_by_random_scores(self._hash_texts(queries)[:, None], k, corpus)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         return iterate_results_of_shards(
-            partial(self._search_corpus_by_random_scores, self._hash_texts(queries)[:, None], k),
-            shards,
-            spread,
+            partial(self._search_corpus_by_random_scores, self._hash_texts(queries)[:, None], k), shards, spread
         )
 
     def _search_corpus_by_random_scores(

@@ -35,9 +35,7 @@ class CharacterErrorOutcomes(NamedTuple):
 
     def pick_character_error_outcome(self, at: float) -> str:
         """The outcome at a place from 0 to 1."""
-        return next(
-            (what for what, end in zip(self.outcomes, self.ends, strict=True) if at < end), self.outcomes[-1]
-        )
+        return next((what for what, end in zip(self.outcomes, self.ends, strict=True) if at < end), self.outcomes[-1])
 
 
 @cache
@@ -94,9 +92,7 @@ def _draw_character_error_at_position(
         if fate is None or len(piece) < length:
             continue
         if happens < share * fate.rate:
-            return _apply_character_error(
-                fate.pick_character_error_outcome(what), piece, text[place + 1 : place + 2]
-            )
+            return _apply_character_error(fate.pick_character_error_outcome(what), piece, text[place + 1 : place + 2])
         # What is left of the draw decides on the shorter piece.
         happens -= share * fate.rate
     return text[place], 1

@@ -119,9 +119,7 @@ def _list_prose_sentence_ends(ends: Iterator[int], fences: Sequence[tuple[int, i
 
 Headings = Literal["markdown", "capitals", "none"]
 
-_MARKDOWN = re.compile(
-    r"^ {0,3}(?P<fence>```|~~~)|^ {0,3}(?P<level>#{1,6})[ \t]++(?P<title>[^\n]*)$", re.MULTILINE
-)
+_MARKDOWN = re.compile(r"^ {0,3}(?P<fence>```|~~~)|^ {0,3}(?P<level>#{1,6})[ \t]++(?P<title>[^\n]*)$", re.MULTILINE)
 _CAPITALS = re.compile(r"^[^\na-zà-ÿ]{4,60}$", re.MULTILINE)
 
 
@@ -279,9 +277,7 @@ def chunk(
     return [
         piece
         for section in split_sections(text, chunking.headings)
-        for piece in _chunk_section(
-            text, section, str(crumb.inside(section.path)), _SectionCutter(tokens, chunking)
-        )
+        for piece in _chunk_section(text, section, str(crumb.inside(section.path)), _SectionCutter(tokens, chunking))
     ]
 
 

@@ -174,9 +174,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     """
     count = max(1, compute_floor_of_share(p, len(find_tokenizer_byte_ends(tokenizer)(text))))
     at = compute_floor_of_share(q, len(text))
-    inserted = (
-        cut_given_needle(given, tokenizer, count) if given else make_needle_of_token_count(tokenizer, count)
-    )
+    inserted = cut_given_needle(given, tokenizer, count) if given else make_needle_of_token_count(tokenizer, count)
     return text[:at] + inserted + text[at:]
 
 
@@ -423,10 +421,7 @@ def perturb(perturbation: Perturbation, text: str, *, seed: int, text_id: str) -
 
 def perturb_all(perturbation: Perturbation, texts: Sequence[str], ids: Sequence[str], seed: int) -> list[str]:
     """`perturb` for many texts, `ids[i]` being the id of `texts[i]`."""
-    return [
-        perturb(perturbation, text, seed=seed, text_id=text_id)
-        for text, text_id in zip(texts, ids, strict=True)
-    ]
+    return [perturb(perturbation, text, seed=seed, text_id=text_id) for text, text_id in zip(texts, ids, strict=True)]
 
 
 def insertion_variants(shares: Sequence[float]) -> tuple[str, ...]:
@@ -488,19 +483,14 @@ def _make_delete_tenth_edit(
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
 def _make_digits_for_letters_edit(both_cases: bool = False) -> Perturbation:
     name = _format_edit_spec("numerize", both_cases=True) if both_cases else "numerize"
-    return Perturbation(
-        name, "superficial", f"{name}/1", partial(replace_letters_by_digits, both_cases=both_cases)
-    )
+    return Perturbation(name, "superficial", f"{name}/1", partial(replace_letters_by_digits, both_cases=both_cases))
 
 
 @PERTURBATIONS.register("negate", "auxiliary verbs negated, or affirmed if negated", kind="semantic")
 def _make_negate_edit(lang: str = "") -> Perturbation:
     name = _format_edit_spec("negate", lang=lang) if lang else "negate"
     return Perturbation(
-        name,
-        "semantic",
-        f"{name}/{RULES_VERSION}",
-        _add_unused_draw_argument(partial(negate_in_language, lang=lang)),
+        name, "semantic", f"{name}/{RULES_VERSION}", _add_unused_draw_argument(partial(negate_in_language, lang=lang))
     )
 
 
@@ -518,9 +508,7 @@ def _make_word_shuffle_edit(split: Literal["whitespace", "spaces"] = "whitespace
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
-@PERTURBATIONS.register(
-    "synonyms", "listed words replaced by synonyms, each with probability 1/2", kind="superficial"
-)
+@PERTURBATIONS.register("synonyms", "listed words replaced by synonyms, each with probability 1/2", kind="superficial")
 def _make_synonyms_edit() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
 
@@ -540,9 +528,7 @@ def _make_ocr_error_perturbation(p: float = _SOME) -> Perturbation:
 
 
 @PERTURBATIONS.register(
-    "speech",
-    "like a speech recogniser's output; words that sound alike swapped with probability p",
-    kind="superficial",
+    "speech", "like a speech recogniser's output; words that sound alike swapped with probability p", kind="superficial"
 )
 def _make_speech_edit(p: float = _ALIKE) -> Perturbation:
     return _make_channel_edit("speech", p, _ALIKE, simulate_speech_transcript)
@@ -573,9 +559,7 @@ def _make_needle_insertion_edit(
 
 
 @PERTURBATIONS.register("removal", "a share p of the tokens removed at position q", kind="removal")
-def _make_token_removal_edit(
-    tokenizer: Tokenizer, p: float | None = None, q: float | None = None
-) -> Perturbation:
+def _make_token_removal_edit(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
     p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
     name = _format_edit_spec("removal", p=p, q=q)
     edit = partial(remove_token_span, tokenizer=tokenizer, p=p, q=q)
@@ -586,7 +570,6 @@ def _check_share(edit: str, parameter: str, share: float | None, most: float) ->
     if share is None or not 0 <= share <= most or share == inf:
         allowed = "a finite number of at least 0" if most == inf else f"a number from 0 to {most:g}"
         raise UsageError(
-            f"{edit} needs {parameter}, {allowed}, found {share}.",
-            mend=f"Write {edit}:p=0.15,q=0.5, for example.",
+            f"{edit} needs {parameter}, {allowed}, found {share}.", mend=f"Write {edit}:p=0.15,q=0.5, for example."
         )
     return share

@@ -53,9 +53,7 @@ def find_prose_sentences(text: str) -> list[ProseSentence]:
             # What begins a passage or an entry of a list with a small letter may be cut, or no sentence.
             fresh = cased and (begin == 0 or (entry and not start))
             if read := _clean_prose_sentence(prose, fresh=fresh):
-                sentences.append(
-                    ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None)
-                )
+                sentences.append(ProseSentence(begin, begin + len(prose), read, _REFERS_BACK.match(read) is None))
     return sentences
 
 
@@ -127,9 +125,7 @@ def _is_heading_underline(line: str) -> bool:
 
 _UNDERLINED = re.compile(r"={2,}|-{3,}")
 _ENDED = re.compile(r"[.!?…。！？।॥۔؟][\"'”’)\]}»」』）*_]*\Z")
-_CODED = re.compile(
-    r"[{}]|<%|%>|<\?php|={2,}|\);|(?:\A|\s)//\s|\A(?:const|let|var|def|return|import|class)\s|&&|\|\|"
-)
+_CODED = re.compile(r"[{}]|<%|%>|<\?php|={2,}|\);|(?:\A|\s)//\s|\A(?:const|let|var|def|return|import|class)\s|&&|\|\|")
 _ADDRESS = re.compile(r"\b(?:https?|ftp|file)://|\bwww\.\w|\S+@\S+\.\w+|(?<!\w)/\w+/\w+/|[A-Za-z]:\\")
 _SIGNS = re.compile(r"[{}<>=|\\;$#@~^]")
 _COMPARED = re.compile(r"(?<=\w|\)) [<>=]{1,2} (?=\w|\()")
@@ -153,10 +149,7 @@ def _clean_prose_sentence(raw: str, *, fresh: bool) -> str:
 
 def _has_balanced_brackets(read: str) -> bool:
     pairs = (("(", ")"), ("[", "]"), ("“", "”"), ("«", "»"), ("「", "」"), ("（", "）"))
-    return (
-        all(read.count(opening) == read.count(closing) for opening, closing in pairs)
-        and not read.count('"') % 2
-    )
+    return all(read.count(opening) == read.count(closing) for opening, closing in pairs) and not read.count('"') % 2
 
 
 def _is_worded_like_prose(read: str) -> bool:

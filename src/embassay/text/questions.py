@@ -92,9 +92,7 @@ def make_pseudo_questions(
     """
     for kind in kinds:
         if kind not in KINDS:
-            raise UsageError(
-                f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}."
-            )
+            raise UsageError(f"There is no kind of question called {kind!r}.", mend=f"Kinds are {', '.join(KINDS)}.")
     making = _PseudoQuestionMaker(passages, limit, seed, whole)
     for kind in KINDS:
         if kind in kinds:
@@ -109,9 +107,7 @@ Found = tuple[PseudoQuestion, int]
 class _PseudoQuestionMaker:
     """The passages as they lose what is asked, and the questions so far; what can be asked is told from those given."""
 
-    def __init__(
-        self, passages: Sequence[TitledPassage], limit: int | None, seed: int, whole: Container[str]
-    ) -> None:
+    def __init__(self, passages: Sequence[TitledPassage], limit: int | None, seed: int, whole: Container[str]) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
         self._at = {passage.id: i for i, passage in enumerate(passages)}
@@ -129,8 +125,7 @@ class _PseudoQuestionMaker:
         candidates = list(makers[kind](rejected))
         # By the passage's id, so that the order of the files decides nothing.
         ranked = sorted(
-            candidates,
-            key=lambda pair: draw_random_bytes(8, self.seed, "questions", kind, pair[0].answers[0]),
+            candidates, key=lambda pair: draw_random_bytes(8, self.seed, "questions", kind, pair[0].answers[0])
         )
         drawn = ranked if self.limit is None else ranked[: self.limit]
         for question, i in sorted(drawn, key=lambda pair: pair[1]):
@@ -168,9 +163,7 @@ class _PseudoQuestionMaker:
 
     def _find_faq_questions(self, rejected: Counter[str]) -> Iterator[Found]:
         times = Counter(
-            _join_casefolded_words(match["asked"])
-            for text in self.given
-            for match in _ASKED.finditer(text.body)
+            _join_casefolded_words(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body)
         )
         for i, text in enumerate(self.given):
             for match, following in pairwise([*_ASKED.finditer(text.body), None]):
@@ -181,26 +174,17 @@ class _PseudoQuestionMaker:
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
                     rejected["too little text would be left"] += 1
                 else:
-                    yield (
-                        _make_pseudo_question_from_span(
-                            text, "faq", match.start("asked"), match.end("asked")
-                        ),
-                        i,
-                    )
+                    yield (_make_pseudo_question_from_span(text, "faq", match.start("asked"), match.end("asked")), i)
 
     def _make_pseudo_questions_from_sentences(self, rejected: Counter[str]) -> Iterator[Found]:
-        spans = [
-            [(prose.start, prose.end) for prose in find_prose_sentences(text.body)] for text in self.given
-        ]
+        spans = [[(prose.start, prose.end) for prose in find_prose_sentences(text.body)] for text in self.given]
         times = Counter(
             key
             for text, inside in zip(self.given, spans, strict=True)
             for key in {_join_casefolded_words(text.body[a:b]) for a, b in inside}
         )
         for i, (text, inside) in enumerate(zip(self.given, spans, strict=True)):
-            fit = [
-                (a, b) for a, b in inside if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
-            ]
+            fit = [(a, b) for a, b in inside if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS]
             once = [(a, b) for a, b in fit if times[_join_casefolded_words(text.body[a:b])] == 1]
             if not once:
                 rejected["no unique sentence of 6 to 40 words"] += 1
@@ -255,7 +239,5 @@ def _remove_name_from_passage_title(text: TitledPassage, name: str) -> TitledPas
     """Without this name in its title and as a heading in its body."""
     names = [part for part in text.title.split(CRUMBS) if part != name]
     plain = _join_casefolded_words(name)
-    body = _HASHES.sub(
-        lambda match: "" if _join_casefolded_words(match["title"]) == plain else match[0], text.body
-    )
+    body = _HASHES.sub(lambda match: "" if _join_casefolded_words(match["title"]) == plain else match[0], text.body)
     return replace(text, title=CRUMBS.join(names), body=body.strip())

@@ -192,9 +192,7 @@ def _negate_french(clause: str, verb: re.Pattern[str]) -> str:
             return clause[: match.end()] + clause[match.end() + spoken.end() :]
         elided = re.search(r"(\w*)['’]$", clause[: match.start()])
         # "l'est" is the east, "d'avant" no verb.
-        if elided and (
-            elided[1].lower() not in "c j m t s l" or (elided[1].lower(), match[0]) == ("l", "est")
-        ):
+        if elided and (elided[1].lower() not in "c j m t s l" or (elided[1].lower(), match[0]) == ("l", "est")):
             continue
         inverted = _FR_INVERTED.match(clause, match.end())
         end = inverted.end() if inverted else match.end()
@@ -264,8 +262,9 @@ _WORDS = {"en": frozenset(_ENGLISH_WORDS)} | {
 def find_negation_language_of_code(lang: str) -> str:
     """The language of `LANGUAGES` that a code (`eng`, `fr-CA`) names; empty where there are no rules for it.
 
-    >>> find_negation_language_of_code("eng"), find_negation_language_of_code("fr-CA"),
-    find_negation_language_of_code("rus") ('en', 'fr', '')
+    >>> find_negation_language_of_code("eng"), find_negation_language_of_code(
+    ...     "fr-CA"), find_negation_language_of_code("rus")
+    ('en', 'fr', '')
     """
     return _CODES.get(re.split(r"[-_]", lang.strip().lower())[0], "")
 
@@ -274,8 +273,10 @@ def detect_language_by_function_words(text: str) -> str:
     """Which of `LANGUAGES` a text is in, by the most of its function words; empty where it has none, or as many of two.
     Of equals English is taken, so that an English text of few words is negated as before.
 
-    >>> (detect_language_by_function_words("Le chat est sur la table."), detect_language_by_function_words("It is
-    cold."), ... detect_language_by_function_words("Привет")) ('fr', 'en', '')
+    >>> (detect_language_by_function_words("Le chat est sur la table."), detect_language_by_function_words(
+    ...     "It is cold."),
+    ... detect_language_by_function_words("Привет"))
+    ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))
     scores = {lang: sum(counts[word] for word in words) for lang, words in _WORDS.items()}
@@ -376,11 +377,7 @@ def replace_synonyms(text: str, draw: Draw) -> str:
     return _apply_text_edits(
         text,
         [
-            (
-                match.start(),
-                match.end(),
-                _match_case_of_word(_read_synonym_table()[match[0].lower()], match[0]),
-            )
+            (match.start(), match.end(), _match_case_of_word(_read_synonym_table()[match[0].lower()], match[0]))
             for match in chosen
         ],
     )
@@ -416,18 +413,7 @@ _COUNTS_IN_WORDS = """
 _COUNTS = tuple(_COUNTS_IN_WORDS.split())
 _SCALES = ("hundred", "thousand", "million", "billion")
 _LISTS = (_MONTHS, _DAYS, _COUNTS, _SCALES)
-_NAMES = (
-    "Amberly",
-    "Corvane",
-    "Delmore",
-    "Estrow",
-    "Farrand",
-    "Hollis",
-    "Kestrin",
-    "Morvay",
-    "Peltham",
-    "Tarrow",
-)
+_NAMES = ("Amberly", "Corvane", "Delmore", "Estrow", "Farrand", "Hollis", "Kestrin", "Morvay", "Peltham", "Tarrow")
 """Of nobody; for a text with a single name."""
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _FACT = re.compile(

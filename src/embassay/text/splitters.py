@@ -27,14 +27,7 @@ from urllib.parse import parse_qsl
 
 from embassay.contracts import Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.text.chunking import (
-    Breadcrumb,
-    Chunking,
-    TextSection,
-    chunk,
-    find_sentence_ends,
-    split_sections,
-)
+from embassay.text.chunking import Breadcrumb, Chunking, TextSection, chunk, find_sentence_ends, split_sections
 from embassay.text.tokenizers import TokenEndFinder, find_passage_token_ends, find_word_token_ends, token_ends
 
 WHOLE = "none"
@@ -172,9 +165,7 @@ def _parse_library_splitter_spec(text: str, head: str, options: Mapping[str, str
         library, name = "", _FIXED
     elif name not in SPLITTERS.get(library, {}):
         known = ", ".join(SPLITTERS.get(library, {}))
-        raise UsageError(
-            f"The chunking {text!r} is not valid.", mend=f"{library} has {known}." if known else _MEND
-        )
+        raise UsageError(f"The chunking {text!r} is not valid.", mend=f"{library} has {known}." if known else _MEND)
     sizes = [options.get("size", str(_USUAL_SIZE)), options.get("overlap", "0")]
     if not all(size.isdecimal() and len(size) < 10 for size in sizes) or int(sizes[0]) < 1:
         raise UsageError(f"The chunking {text!r} is not valid.", mend=_MEND)
@@ -219,16 +210,12 @@ def add_headings_to_pieces(
     sections = split_sections(text)
     starts = [section.start for section in sections]
     return [
-        replace(
-            piece, head=_join_heading_path("" if piece.start < titled else title, piece, sections, starts)
-        )
+        replace(piece, head=_join_heading_path("" if piece.start < titled else title, piece, sections, starts))
         for piece in pieces
     ]
 
 
-def _join_heading_path(
-    title: str, piece: DocumentChunk, sections: Sequence[TextSection], starts: Sequence[int]
-) -> str:
+def _join_heading_path(title: str, piece: DocumentChunk, sections: Sequence[TextSection], starts: Sequence[int]) -> str:
     place = bisect_right(starts, piece.start) - 1
     path = list(sections[place].path) if place >= 0 else []
     name = " ".join(title.split())
@@ -240,9 +227,7 @@ def _join_heading_path(
 
 def _split_with_own_chunker(how: Chunking, ends: TokenEndFinder, text: str) -> list[DocumentChunk]:
     return [
-        DocumentChunk(
-            *_narrow_span_to_nonblank_text(text, piece.start, piece.end), piece.body, piece.breadcrumb
-        )
+        DocumentChunk(*_narrow_span_to_nonblank_text(text, piece.start, piece.end), piece.body, piece.breadcrumb)
         for piece in chunk(text, Breadcrumb(), how, ends)
     ]
 
@@ -291,8 +276,7 @@ def locate_split_pieces(
             continue
         # Beginnings first that overlap no more than told: where a text repeats itself, several would fit.
         places = (
-            _find_body_in_text(text, body, start)
-            for start in (max(back(last.end), last.start + 1), last.start + 1)
+            _find_body_in_text(text, body, start) for start in (max(back(last.end), last.start + 1), last.start + 1)
         )
         place = next(filter(None, places), None)
         if place is None:

@@ -284,9 +284,7 @@ class EncoderTokenizer:
         """`encode` for many texts, on all cores."""
         clean = [encode_as_utf8(text).decode() for text in texts]
         encodings = self._tokenizer.encode_batch(clean, add_special_tokens=False)
-        return [
-            list(encoding.ids) or [-1] * bool(text) for encoding, text in zip(encodings, clean, strict=True)
-        ]
+        return [list(encoding.ids) or [-1] * bool(text) for encoding, text in zip(encodings, clean, strict=True)]
 
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token with what the encoder drops before it; joined they are the text."""

@@ -164,12 +164,7 @@ def find_changeable_values(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _make_question_unanswerable(
-    key: str,
-    text: str,
-    spots: Sequence[tuple[str, int, int]],
-    cover: PassageWordCoverage,
-    seed: int,
-    texts: set[str],
+    key: str, text: str, spots: Sequence[tuple[str, int, int]], cover: PassageWordCoverage, seed: int, texts: set[str]
 ) -> QuestionWithChangedValue | None:
     """With the first value, of the first spot, that no passage has beside the question's other words."""
     for kind, start, end in spots:
@@ -184,9 +179,7 @@ def _make_question_unanswerable(
     return None
 
 
-def _propose_other_values(
-    kind: str, was: str, cover: PassageWordCoverage, seed: int, key: str
-) -> Iterator[str]:
+def _propose_other_values(kind: str, was: str, cover: PassageWordCoverage, seed: int, key: str) -> Iterator[str]:
     """Up to `_TRIES` values of the same form, in a drawn order."""
     if kind == "entity":
         size = len(was.split())

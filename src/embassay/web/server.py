@@ -126,15 +126,8 @@ def _make_body_replaying_receive(body: bytes, receive: Receive) -> Receive:
 def _wrap_send_with_response_headers(headers: Mapping[str, str], send: Send) -> Send:
     async def send_message_with_added_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
-            others = [
-                (key, value)
-                for key, value in message.get("headers", ())
-                if key.decode().lower() not in headers
-            ]
-            message["headers"] = [
-                *others,
-                *((key.encode(), value.encode()) for key, value in headers.items()),
-            ]
+            others = [(key, value) for key, value in message.get("headers", ()) if key.decode().lower() not in headers]
+            message["headers"] = [*others, *((key.encode(), value.encode()) for key, value in headers.items())]
         await send(message)
 
     return send_message_with_added_headers
@@ -422,13 +415,10 @@ def _make_listen_error(host: str, port: int, error: OSError) -> UsageError:
     where = f"{host or 'all addresses'}, port {port}"
     if error.errno == errno.EADDRINUSE:
         return UsageError(
-            f"Another program is already listening on {where}.",
-            mend=f"Stop it, or use another port: --port {port + 1}",
+            f"Another program is already listening on {where}.", mend=f"Stop it, or use another port: --port {port + 1}"
         )
     if error.errno == errno.EACCES:
-        return UsageError(
-            f"This user has no permission to listen on {where}.", mend="Use a --port above 1023."
-        )
+        return UsageError(f"This user has no permission to listen on {where}.", mend="Use a --port above 1023.")
     return UsageError(
         f"Cannot listen on {where}: {(error.strerror or str(error)).lower()}.",
         mend="Use a --host of this machine, such as 127.0.0.1.",

@@ -54,9 +54,7 @@ def kept_rows(study):
 def questions(study, rows):
     """What was sent for them: the item as shown, and the seed of the run."""
     folder = read_study(study)
-    items = {
-        item.id: format_item_for_llm(folder.study.task(item.task), item.payload) for item in folder.items
-    }
+    items = {item.id: format_item_for_llm(folder.study.task(item.task), item.payload) for item in folder.items}
     seeds = [int.from_bytes(draw_random_bytes(4, 1337, "hume llm", str(run), "0")) >> 1 for run in range(2)]
     return {(items[item], seeds[run]) for item, run in rows}
 
@@ -66,18 +64,13 @@ def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path, warm):
     """kill -9 twice in the middle, resumed: what was kept is never sent again, and the file is that of one go."""
     known = known_of(study)
     whole = small_study(tmp_path / "whole")
-    with StubServer(
-        chat=annotating(known, wrong=0.3, spread=2.0, misplaced=1.5), latency=0.15, queue=4
-    ) as stub:
+    with StubServer(chat=annotating(known, wrong=0.3, spread=2.0, misplaced=1.5), latency=0.15, queue=4) as stub:
         command = [*warm.command, "hume", "annotate"]
         arguments = ["--llm", spec(stub), "--runs", "2"]
         environment = {**os.environ, **KEY, "EMBASSAY_CACHE": str(tmp_path / "cache")}
         for answered in (15, 40):
             process = subprocess.Popen(
-                [*command, str(study), *arguments],
-                env=environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
+                [*command, str(study), *arguments], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
             )
             while len(kept_rows(study)) < answered:
                 assert process.poll() is None, process.stderr.read().decode()[-2000:]
@@ -105,16 +98,12 @@ def test_killed_again_and_again_nothing_is_asked_twice(study, tmp_path, warm):
 def test_what_it_says(embassay, study):
     """A row for each task, what is left out and why, what it cost; as JSON too."""
     with StubServer(chat=annotating(known_of(study))) as stub:
-        done = embassay(
-            "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), env=KEY, width=160
-        )
+        done = embassay("hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), env=KEY, width=160)
         for words in ("mood", "search", "pairs", "12", "embassay hume score"):
             assert words in done.stdout
         assert "Left out: topics." in done.stderr
         assert "Spent $0." in done.stderr
-        again = embassay(
-            "hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), "--json", env=KEY
-        )
+        again = embassay("hume", "annotate", study, "--llm", spec(stub, "&price=1&price_output=2"), "--json", env=KEY)
         assert stub.requests["/v1/chat/completions"] == 36
     said = json.loads(again.stdout)
     assert [one["statuses"] for one in said["annotated"]] == [{"ok": 12}] * 3

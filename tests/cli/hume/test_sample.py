@@ -21,14 +21,7 @@ def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     """A table, three files, what comes next; the same command again changes no byte; simulated people answer it."""
     command = ("hume", "sample", "-d", "sample", "--lang", "eng", "--n", "12", "--out", "study")
     said = embassay(*command).stdout
-    for word in (
-        "task",
-        "family",
-        "lang",
-        "source",
-        "sample-clustering: 6 of 6 gold clusters.",
-        "hume serve study",
-    ):
+    for word in ("task", "family", "lang", "source", "sample-clustering: 6 of 6 gold clusters.", "hume serve study"):
         assert word in said
     files = {path.name: path.read_bytes() for path in (tmp_path / "study").iterdir()}
     assert files.keys() == {"study.json", "items.jsonl", "gold.jsonl"}
@@ -59,10 +52,7 @@ def test_own_data_with_every_option(embassay, tmp_path) -> None:
     assert [(one["task"], one["lang"], one["n"]) for one in written["tasks"]] == [("notes", "eng", 8)]
     study = read_study(tmp_path / "s").study
     assert study.name == "first"
-    assert [(one.name, one.description) for one in study.tasks[0].labels] == [
-        ("0", ""),
-        ("tea", "About tea."),
-    ]
+    assert [(one.name, one.description) for one in study.tasks[0].labels] == [("0", ""), ("tea", "About tea.")]
     refused = embassay(*command, "--seed", "2", check_code=2)
     assert "s contains another study" in refused.stderr
 
@@ -95,10 +85,7 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
     [
         (("--out", "s"), "no data to sample from"),
         (("--config", "round.yaml", "--out", "s"), r"round.yaml:2: unknown key 'tasks\[1\].dat'"),
-        (
-            ("-d", "sample", "--config", "round.yaml", "--out", "s"),
-            "--config cannot be combined with data settings",
-        ),
+        (("-d", "sample", "--config", "round.yaml", "--out", "s"), "--config cannot be combined with data settings"),
         (("-d", "sample", "--scale", "5-0", "--out", "s"), "Cannot read --scale '5-0'"),
         (("-d", "sample", "--label", "joy", "--out", "s"), "Cannot read --label 'joy'"),
         (("-d", "sample", "--guidelines", "no.md", "--out", "s"), "guidelines no.md cannot be read"),

@@ -42,15 +42,7 @@ def test_the_papers_tables_from_its_results(embassay, reference, tmp_path):
     """Issue 7, point 1: 210 of 210 cells, 224 of 224, 26 of 26 rows with 14 stars, people fourth, wins 4, 16, 16."""
     llms = [word for n in (10, 11, 12) for word in ("--llm-scores", reference / f"table{n}.csv")]
     done = embassay(
-        "hume",
-        "score",
-        "--from-mteb",
-        reference / "results.json.gz",
-        *llms,
-        "--out",
-        "run",
-        "--wide",
-        width=200,
+        "hume", "score", "--from-mteb", reference / "results.json.gz", *llms, "--out", "run", "--wide", width=200
     )
     run = tmp_path / "run"
     ours, paper = {row["model"]: row for row in table(run, "hume_table1")}, printed(reference, 1)
@@ -60,9 +52,7 @@ def test_the_papers_tables_from_its_results(embassay, reference, tmp_path):
     cells = []
     for number in range(4, 8):
         ours = {row["model"]: row for row in table(run, f"hume_table{number}")}
-        cells += [
-            (ours[row["model"]][n], row[n]) for row in printed(reference, number) for n in row if n != "model"
-        ]
+        cells += [(ours[row["model"]][n], row[n]) for row in printed(reference, number) for n in row if n != "model"]
     assert len(cells) == 224
     assert [pair for pair in cells if pair[0] != pair[1]] == []
     ours, paper = table(run, "hume_table8"), printed(reference, 8)
@@ -96,9 +86,7 @@ def test_the_papers_tables_from_its_results(embassay, reference, tmp_path):
 def test_a_study(embassay, tmp_path):
     """The finding, a row per task, notes; tables, record and page."""
     study = scored_study(tmp_path / "data")
-    done = embassay(
-        "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", width=160
-    )
+    done = embassay("hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", width=160)
     for words in ("Over all 4 pairs", "groups (eng)", "search (eng)", "report.html", "a different method"):
         assert words in done.stdout
     run = tmp_path / "run"
@@ -106,9 +94,7 @@ def test_a_study(embassay, tmp_path):
         path.name for path in run.iterdir()
     }
     assert json.loads((run / "manifest.json").read_text())["status"] == "finished"
-    again = embassay(
-        "hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", "--json"
-    )
+    again = embassay("hume", "score", study, "-s", "wordllama", "-s", "jaccard", *QUICK, "--out", "run", "--json")
     rows = json.loads(again.stdout)["results"]
     assert {row["system"] for row in rows} == {"wordllama", "jaccard", "Human"}
     refused = embassay("hume", "score", study, "-s", "bm25", *QUICK, "--out", "run", check_code=2)

@@ -40,13 +40,7 @@ def spec(stub):
 def pairs(tmp_path):
     """A file of 120 pairs."""
     rows = [
-        {
-            "id": str(i),
-            "lang": "en",
-            "text": f"text number {i} is here",
-            "text2": f"and {i} again",
-            "score": i % 6,
-        }
+        {"id": str(i), "lang": "en", "text": f"text number {i} is here", "text2": f"and {i} again", "score": i % 6}
         for i in range(120)
     ]
     path = tmp_path / "pairs.jsonl"
@@ -118,16 +112,7 @@ def test_paraphrasers(embassay, spec, tmp_path):
     table = (tmp_path / "run" / "tables" / "pteb_table4.md").read_text()
     assert "it copies" in table
     plan = embassay(
-        "pteb",
-        "paraphrasers",
-        "-p",
-        "copied",
-        "--judge",
-        spec("fresh"),
-        "--limit",
-        "10",
-        "--dry-run",
-        width=200,
+        "pteb", "paraphrasers", "-p", "copied", "--judge", spec("fresh"), "--limit", "10", "--dry-run", width=200
     )
     assert "requests" in plan.stdout
     assert "copied" in embassay(

@@ -27,13 +27,7 @@ def test_names(embassay, tmp_path):
     assert "English" in line
     assert "−100%" in line
     tables = {path.name for path in (tmp_path / "run" / "tables").iterdir()}
-    assert {
-        "rag_table10.csv",
-        "rag_table11.md",
-        "name_margin_en.csv",
-        "name_retrieval.md",
-        "name_links.csv",
-    } <= tables
+    assert {"rag_table10.csv", "rag_table11.md", "name_margin_en.csv", "name_retrieval.md", "name_links.csv"} <= tables
     assert "name_margin_fr.csv" not in tables
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "What the name margin depends on" in page
@@ -46,9 +40,9 @@ def test_names_on_the_sample(embassay, tmp_path):
     assert "N-Recall4+@10 in sample-fr, and its change by ablation:" in done.stdout
     tables = {path.name for path in (tmp_path / "run" / "tables").iterdir()}
     assert {"name_losses.csv", "name_forecasts.md"} <= tables
-    assert "How damaged names change recall in your collections" in (
-        tmp_path / "run" / "report.html"
-    ).read_text("utf-8")
+    assert "How damaged names change recall in your collections" in (tmp_path / "run" / "report.html").read_text(
+        "utf-8"
+    )
 
 
 def test_noise_on_the_sample(embassay, tmp_path):
@@ -90,11 +84,7 @@ def test_a_dry_run_writes_nothing(embassay, tmp_path, command):
         ((*NAMES, "--people", "none.csv"), 4, "none.csv"),
         ((*NOISE, "--rewriter", "ruls"), 2, "Did you mean rules?"),
         ((*NOISE, "-d", "sample", "--reference", "need"), 2, "--reference passage"),
-        (
-            (*NOISE, "--rewriter", "llm:openai:m?base_url=http://127.0.0.1:9/v1", "--max-cost", "1"),
-            2,
-            "price",
-        ),
+        ((*NOISE, "--rewriter", "llm:openai:m?base_url=http://127.0.0.1:9/v1", "--max-cost", "1"), 2, "price"),
     ],
 )
 def test_mistakes_are_one_line(embassay, tmp_path, arguments, code, told):
@@ -113,9 +103,7 @@ def test_a_failing_system_is_exit_code_3(embassay):
 
     with StubServer(check=broken) as server:
         spec = f"openai:x?base_url={server.url}/v1&dimensions=8&price=0"
-        done = embassay(
-            *ONE, "-s", spec, "--lang", "en", "--out", "run", check_code=3, env={"OPENAI_API_KEY": "k"}
-        )
+        done = embassay(*ONE, "-s", spec, "--lang", "en", "--out", "run", check_code=3, env={"OPENAI_API_KEY": "k"})
     assert "1 of 2 cells failed" in done.stderr
     assert "jaccard" in done.stdout
 

@@ -19,11 +19,7 @@ def files(tmp_path):
         + "".join(f"{q}\t{d}\t{g}\n" for q, docs in JUDGED.items() for d, g in docs.items())
     )
     for i, name in enumerate(("one", "two")):
-        lines = (
-            f"{q} Q0 {d} 0 {s!r} x\n"
-            for q, docs in run(JUDGED, i, skill=1 + i).items()
-            for d, s in docs.items()
-        )
+        lines = (f"{q} Q0 {d} 0 {s!r} x\n" for q, docs in run(JUDGED, i, skill=1 + i).items() for d, s in docs.items())
         (tmp_path / f"{name}.trec").write_text("".join(lines))
 
 
@@ -43,26 +39,20 @@ def test_json(embassay):
         "-m", "Harm", "-k", "3", "--json", *FAST,
     )  # fmt: skip
     found = json.loads(done.stdout)
-    columns = (
-        "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
-    )
+    columns = "protocol task dataset subset lang variant system measure value n ci_low ci_high method seed reason"
     assert all(list(row) == columns.split() for row in found["results"])
     names = ["RAnWG(alpha=1)@10", "ndcg_cut_5", "Harm@3"]
     assert [row["measure"] for row in found["results"]] == names
     assert len(found["per_query"]) == len(names) * len(JUDGED)
     assert set(found["per_query"][0]) == {"run", "query_id", "measure", "value", "reason"}
     assert {row["run"] for row in found["per_query"]} == {"one"}
-    none = embassay(
-        "rag", "score", "--qrels", "q.tsv", "--run", "one.trec", "--json", "--no-per-query", *FAST
-    )
+    none = embassay("rag", "score", "--qrels", "q.tsv", "--run", "one.trec", "--json", "--no-per-query", *FAST)
     assert json.loads(none.stdout)["per_query"] == []
 
 
 def test_per_query(embassay):
     """Tab-separated lines after the notes."""
-    done = embassay(
-        "rag", "score", "--qrels", "q.tsv", "--run", "one.trec", "-m", "P@5", "--per-query", *FAST
-    )
+    done = embassay("rag", "score", "--qrels", "q.tsv", "--run", "one.trec", "-m", "P@5", "--per-query", *FAST)
     assert "run\tquery_id\tmeasure\tvalue\treason" in done.stdout
     assert done.stdout.count("one\tq") == len(JUDGED)
 

@@ -49,10 +49,7 @@ class Repositories:
                     path.write_text("".join(lines * copies))
                     configs.setdefault(config, {})[split] = f"{config}/{split}.jsonl"
         about = [
-            {
-                "config_name": name,
-                "data_files": [{"split": split, "path": path} for split, path in files.items()],
-            }
+            {"config_name": name, "data_files": [{"split": split, "path": path} for split, path in files.items()]}
             for name, files in configs.items()
         ]
         (folder / "README.md").write_text(f"---\n{yaml.safe_dump({'configs': about})}---\n")

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import DATASETS, SHAPES, open_dataset
-from embassay.data.catalogue.entries import (
-    CatalogueDatasetRecord,
-    find_catalogue_entry,
-    read_catalogue_entries,
-)
+from embassay.data.catalogue.entries import CatalogueDatasetRecord, find_catalogue_entry, read_catalogue_entries
 from embassay.errors import DataError, UsageError
 
 BEIR = [
@@ -105,11 +101,7 @@ def test_is_listed() -> None:
     names = [one.name for one in DATASETS]
     assert names[0] == "sample"
     assert {*read_catalogue_entries()} <= {*names}
-    assert dict(DATASETS.get("scifact").facts) == {
-        "lang": "en",
-        "shapes": "retrieval",
-        "protocols": "sage hteb",
-    }
+    assert dict(DATASETS.get("scifact").facts) == {"lang": "en", "shapes": "retrieval", "protocols": "sage hteb"}
 
 
 def test_one_language(write_mirror: Writer) -> None:
@@ -128,13 +120,10 @@ def test_languages_of_one_file(mirror: Path) -> None:
     """A mirror may hold all languages in one file with a column lang."""
     (mirror / "sts17").mkdir()
     rows = "".join(
-        f'{{"text":"a {i}","text2":"b","score":{i},"lang":"{lang}"}}\n'
-        for i, lang in enumerate(["en-en", "ar-ar"])
+        f'{{"text":"a {i}","text2":"b","score":{i},"lang":"{lang}"}}\n' for i, lang in enumerate(["en-en", "ar-ar"])
     )
     (mirror / "sts17" / "test.jsonl").write_text(rows)
-    assert {
-        lang: len(one.load("pairs").data) for lang, one in open_dataset("sts17").subsets("pairs").items()
-    } == {
+    assert {lang: len(one.load("pairs").data) for lang, one in open_dataset("sts17").subsets("pairs").items()} == {
         "en-en": 1,
         "ar-ar": 1,
     }
@@ -160,9 +149,7 @@ def test_shards(mirror: Path) -> None:
     """A table may be a folder of files, read in the order of their names."""
     (mirror / "arguana" / "corpus").mkdir(parents=True)
     for number in (1, 0):
-        (mirror / "arguana" / "corpus" / f"{number}.jsonl").write_text(
-            f'{{"_id":"{number}","text":"t{number}"}}\n'
-        )
+        (mirror / "arguana" / "corpus" / f"{number}.jsonl").write_text(f'{{"_id":"{number}","text":"t{number}"}}\n')
     assert open_dataset("arguana").load("documents").data.texts == ("t0", "t1")
 
 
@@ -184,8 +171,7 @@ def test_an_empty_folder_says_what_it_lacks(mirror: Path) -> None:
     """The error names the folder, the files it should hold and their columns."""
     (mirror / "sts12").mkdir()
     with pytest.raises(
-        DataError,
-        match=r"sts12: the mirror of 'sts12' contains none .* test.jsonl \(sentence1, sentence2, score\)",
+        DataError, match=r"sts12: the mirror of 'sts12' contains none .* test.jsonl \(sentence1, sentence2, score\)"
     ):
         open_dataset("sts12")
 

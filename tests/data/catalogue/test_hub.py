@@ -98,9 +98,7 @@ def test_no_other_split_in_silence(hub: Any) -> None:
 def test_out_of_reach(mirror: Path, hub: Any) -> None:
     """One line names what was asked for, the folder to fill, its files and columns, and where to read on."""
     assert not list(hub.root.iterdir())
-    with pytest.raises(
-        DataError, match="mteb/sts12-sts test at a0d554a64d88 cannot be read from the hub"
-    ) as caught:
+    with pytest.raises(DataError, match="mteb/sts12-sts test at a0d554a64d88 cannot be read from the hub") as caught:
         open_dataset("sts12").load("pairs")
     assert caught.value.mend == (
         f"Fill the folder {mirror / 'sts12'} with test.jsonl (sentence1, sentence2, score) (see docs/data.md)."

@@ -9,12 +9,7 @@ import pytest
 
 from embassay.data import DATASETS, open_dataset
 from embassay.data.catalogue.entries import read_catalogue_entries
-from embassay.data.catalogue.suites import (
-    DatasetSuite,
-    find_records_and_file_members,
-    find_suite,
-    read_all_suites,
-)
+from embassay.data.catalogue.suites import DatasetSuite, find_records_and_file_members, find_suite, read_all_suites
 from embassay.errors import DataError, EmbassayError, UsageError
 
 REFERENCE = Path(__file__).parents[3] / ".." / "shared" / "reference"
@@ -131,11 +126,7 @@ def test_pteb_has_the_papers_sets_by_task() -> None:
 HTEB_ENGLISH = {
     "classification": ["AmazonCounterfactualClassification", "banking77", "MassiveIntentClassification"],
     "clustering": ["BiorxivClusteringS2S", "MedrxivClusteringS2S", "TwentyNewsgroupsClustering"],
-    "pair_classification": [
-        "SprintDuplicateQuestions",
-        "twittersemeval2015-pairclassification",
-        "TwitterURLCorpus",
-    ],
+    "pair_classification": ["SprintDuplicateQuestions", "twittersemeval2015-pairclassification", "TwitterURLCorpus"],
     "reranking": ["askubuntudupquestions-reranking", "SciDocsRR", "StackOverflowDupQuestions"],
     "retrieval": ["arguana", "CQADupstackGamingRetrieval", "SciFact"],
     "sts": ["semrel2024", "biosses-sts", "stsbenchmark-sts"],
@@ -170,11 +161,11 @@ def test_hteb_has_the_papers_sets_by_task() -> None:
     assert specs["semrel2024"] == "semrel2024?lang=eng&tasks=sts"
     assert specs["amazon-counterfactual"] == "amazon-counterfactual?lang=en&tasks=classification"
     both = {one.dataset: one.as_dict() for one in every.members}
-    assert (
-        len(both["semrel2024"]["langs"]),
-        len(both["sts17"]["langs"]),
-        len(both["masakhanews"]["langs"]),
-    ) == (14, 11, 16)
+    assert (len(both["semrel2024"]["langs"]), len(both["sts17"]["langs"]), len(both["masakhanews"]["langs"])) == (
+        14,
+        11,
+        16,
+    )
     assert both["indonli"]["split"] == "test_expert"
     assert both["ko-strategyqa"]["split"] == "dev"
     assert both["twitterhjerne"]["split"] == "train"

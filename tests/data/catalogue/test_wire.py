@@ -38,18 +38,10 @@ def data(tmp_path: Path) -> Run:
     """Runs `embassay data`; a machine of its own, with the hub at `endpoint`."""
     pytest.importorskip("datasets")
 
-    def run(
-        *arguments: str, endpoint: str = "http://127.0.0.1:9", **more: str
-    ) -> subprocess.CompletedProcess[str]:
-        own = {
-            "HF_ENDPOINT": endpoint,
-            "HF_HOME": str(tmp_path / "hf"),
-            "EMBASSAY_DATA": str(tmp_path / "mirror"),
-        }
+    def run(*arguments: str, endpoint: str = "http://127.0.0.1:9", **more: str) -> subprocess.CompletedProcess[str]:
+        own = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "hf"), "EMBASSAY_DATA": str(tmp_path / "mirror")}
         command = [sys.executable, "-m", "embassay", "data", *arguments]
-        return subprocess.run(
-            command, env={**os.environ, **own, **more}, capture_output=True, text=True, check=False
-        )
+        return subprocess.run(command, env={**os.environ, **own, **more}, capture_output=True, text=True, check=False)
 
     return run
 
@@ -107,11 +99,7 @@ def test_interrupted(repositories: Any, tmp_path: Path) -> None:
     folder = tmp_path / "mirror" / "paul-graham"
     command = [sys.executable, "-m", "embassay", "data", "fetch", "paul-graham"]
     with _served(repositories.root) as endpoint:
-        own = {
-            "HF_ENDPOINT": endpoint,
-            "HF_HOME": str(tmp_path / "hf"),
-            "EMBASSAY_DATA": str(tmp_path / "mirror"),
-        }
+        own = {"HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path / "hf"), "EMBASSAY_DATA": str(tmp_path / "mirror")}
         environment = {**os.environ, **own}
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as first:
             while first.poll() is None and not list(folder.glob(".*.part/*.gz")):

@@ -54,26 +54,14 @@ class Hub(BaseHTTPRequestHandler):
             found: Any = [one for one in self._entries(repo) if one["path"].startswith(inside)]
         else:
             files = [{"rfilename": one["path"]} for one in self._entries(repo)]
-            found = {
-                "id": repo,
-                "sha": COMMIT,
-                "private": False,
-                "gated": False,
-                "tags": [],
-                "siblings": files,
-            }
+            found = {"id": repo, "sha": COMMIT, "private": False, "gated": False, "tags": [], "siblings": files}
         self._answer(200, json.dumps(found).encode())
 
     def _entries(self, repo: str) -> list[dict[str, Any]]:
         folder = self.root / repo
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         return [
-            {
-                "type": "file",
-                "path": str(path.relative_to(folder)),
-                "size": path.stat().st_size,
-                "oid": _tag(path),
-            }
+            {"type": "file", "path": str(path.relative_to(folder)), "size": path.stat().st_size, "oid": _tag(path)}
             for path in files
         ]
 
@@ -93,9 +81,7 @@ class Hub(BaseHTTPRequestHandler):
         cut = bool(self.fault) and self.fault in str(path) and self.command == "GET"
         self._answer(code, body, headers, cut=cut)
 
-    def _answer(
-        self, code: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False
-    ) -> None:
+    def _answer(self, code: int, body: bytes, headers: dict[str, str] | None = None, *, cut: bool = False) -> None:
         self.send_response(code)
         given = {"Content-Length": str(len(body)), "X-Repo-Commit": COMMIT, **(headers or {})}
         for name, value in given.items():

@@ -31,10 +31,7 @@ def test_the_tasks_of_sage_are_those_of_the_protocol() -> None:
     from embassay.protocols.sage.tasks import TASK_NAMES
     from embassay.protocols.sage.tasks import TASKS as SAGE
 
-    told = {
-        shape: {task.removeprefix("sage ") for task in tasks if "sage" in task}
-        for shape, tasks in TASKS.items()
-    }
+    told = {shape: {task.removeprefix("sage ") for task in tasks if "sage" in task} for shape, tasks in TASKS.items()}
     for shape in SHAPES:
         assert told[shape] == {name for name in TASK_NAMES if shape in SAGE.build(name).shapes}
 
@@ -47,11 +44,7 @@ def test_a_check_agrees_with_the_loaders() -> None:
     assert tuple(shape.shape for shape in report.shapes) == dataset.shapes()
     for shape in report.shapes:
         loaded = dataset.load(shape.shape)
-        assert (shape.items, shape.skipped, shape.warnings) == (
-            len(loaded.data),
-            loaded.skipped,
-            loaded.warnings,
-        )
+        assert (shape.items, shape.skipped, shape.warnings) == (len(loaded.data), loaded.skipped, loaded.warnings)
         assert shape.ready
         assert shape.figures or shape.shape in ("documents", "summarised")
     assert set(report.langs) == set(dataset.langs)
@@ -117,16 +110,8 @@ def test_progress_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text("".join(json.dumps({"text": f"text number {n}"}) + "\n" for n in range(3000)))
     told: dict[str, tuple[int, int]] = {}
-    DataCheckRequest(
-        str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))
-    ).report()
-    assert {
-        "reading x.jsonl",
-        "loading documents",
-        "hashing texts",
-        "comparing texts",
-        "counting tokens",
-    } <= set(told)
+    DataCheckRequest(str(path), say=lambda doing, done, total: told.__setitem__(doing, (done, total))).report()
+    assert {"reading x.jsonl", "loading documents", "hashing texts", "comparing texts", "counting tokens"} <= set(told)
     assert told["hashing texts"] == (3000, 3000)
     assert all(done == total for done, total in told.values() if total)
 
@@ -173,9 +158,7 @@ def test_one_fault_many_places() -> None:
     """Faults that differ only in ids and lines are one, and what comes up twice counts once."""
     stops = DataFaultCollector()
     for line in (5, 3, 5):
-        stops.add(
-            DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents"
-        )
+        stops.add(DataError(f"id 'k{line}' appears twice, first on line 1.", path="a", line=line), "documents")
     stops.add(DataError("the value of 'label' cannot be used", path="a", line=3), "labelled")
     first, second = stops.list_faults()
     assert (first.count, first.lines, first.shapes) == (2, (3, 5), ("documents",))

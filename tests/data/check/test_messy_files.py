@@ -57,9 +57,7 @@ TEXTS = (
 
 def _labelled(**changes: object) -> list[dict[str, object]]:
     """Ten labelled texts; `row3=...` replaces the label of the third, `text3` its text."""
-    rows: list[dict[str, object]] = [
-        {"text": text, "label": "ab"[place % 2]} for place, text in enumerate(TEXTS)
-    ]
+    rows: list[dict[str, object]] = [{"text": text, "label": "ab"[place % 2]} for place, text in enumerate(TEXTS)]
     for name, value in changes.items():
         rows[int(name.strip("rowtex")) - 1]["text" if name.startswith("text") else "label"] = value
     return rows
@@ -76,10 +74,7 @@ def _beir(folder: Path) -> Path:
     home.mkdir()
     _lines("corpus.jsonl", {"_id": "d1", "text": "a hammer"}, {"_id": "d2", "text": ""})(home)
     _lines("queries.jsonl", {"_id": "q1", "text": "nails?"}, {"_id": "q2", "text": "saws?"})(home)
-    _file(
-        "qrels.tsv",
-        "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td9\t1\nq2\td8\t1\nq7\td1\t1\n",
-    )(home)
+    _file("qrels.tsv", "query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td9\t1\nq2\td8\t1\nq7\td1\t1\n")(home)
     return home
 
 
@@ -102,11 +97,7 @@ def _cut_gzip(folder: Path) -> Path:
 
 LEAK = [
     *({**row, "split": "train"} for row in _labelled()),
-    {
-        "text": "The iron bridge over the harbour  was painted red last summer",
-        "label": "a",
-        "split": "test",
-    },
+    {"text": "The iron bridge over the harbour  was painted red last summer", "label": "a", "split": "test"},
     {"text": "Wood from old barns makes better tables than new planks do!!", "label": "b", "split": "test"},
     {"text": "A test of its own", "label": "b", "split": "test"},
 ]

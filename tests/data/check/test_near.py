@@ -23,11 +23,7 @@ from embassay.data.check.figures import (
 )
 from embassay.errors import UsageError
 
-WORDS = [
-    f"{a}{b}"
-    for a in ("ka", "lo", "mi", "ne", "ru", "sta", "ter", "vo")
-    for b in ("bel", "din", "gor", "han")
-]
+WORDS = [f"{a}{b}" for a in ("ka", "lo", "mi", "ne", "ru", "sta", "ter", "vo") for b in ("bel", "din", "gor", "han")]
 
 
 def _edited(count: int, seed: int = 1) -> list[str]:
@@ -64,10 +60,7 @@ def test_the_index_is_that_of_the_sets(unit: Unit, one: str, other: str) -> None
 
 def test_worked_example() -> None:
     """`abcdefg` has the runs abcde bcdef cdefg, `abcdefh` has abcde bcdef cdefh: 2 shared of 4."""
-    assert (
-        compute_hash_jaccard(hash_shingles("abcdefg", "characters"), hash_shingles("ABCDEFH", "characters"))
-        == 0.5
-    )
+    assert compute_hash_jaccard(hash_shingles("abcdefg", "characters"), hash_shingles("ABCDEFH", "characters")) == 0.5
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.7, 0.8, 0.9])

@@ -29,9 +29,7 @@ Rows = list[dict[str, Any]]
 LANGS = ("en", "fr", "")
 ROWS: Rows = [
     {"id": f"d{place}", "title": f"T{place % 3}" if place % 4 else "", "text": text, "lang": LANGS[place % 3]}
-    for place, text in enumerate(
-        ["one two", "", "drei é", "x" * 300, "one two", " ", "\U0001f600 a\tb", "end"] * 6
-    )
+    for place, text in enumerate(["one two", "", "drei é", "x" * 300, "one two", " ", "\U0001f600 a\tb", "end"] * 6)
 ]
 QUERIES = [{"id": f"q{place}", "text": f"query {place}"} for place in range(4)]
 QRELS = [("q0", "d3", 1), ("q0", "d9", 0), ("q1", "d40", 2), ("q2", "nowhere", 1), ("q9", "d1", 1)]
@@ -73,10 +71,7 @@ def described(folder: Path, suffix: str, rows: Rows = ROWS) -> str:
     folder.mkdir(exist_ok=True)
     WRITERS[suffix](folder / f"docs.{suffix}", rows)
     jsonl(folder / "queries.jsonl", QUERIES)
-    jsonl(
-        folder / "qrels.jsonl",
-        [dict(zip(("query_id", "doc_id", "relevance"), one, strict=True)) for one in QRELS],
-    )
+    jsonl(folder / "qrels.jsonl", [dict(zip(("query_id", "doc_id", "relevance"), one, strict=True)) for one in QRELS])
     (folder / "set.yaml").write_text(
         f"name: made\nlang: en\ntables:\n  - {{file: docs.{suffix}, shapes: [corpus, documents]}}\n"
         "  - {file: queries.jsonl, shapes: [queries]}\n  - {file: qrels.jsonl, shapes: [qrels]}\n"
@@ -117,11 +112,7 @@ def test_equal(tmp_path: Path, large: Callable[[], None], suffix: str, shape: st
     assert len(list((tmp_path / "cache" / "corpora").glob("*/texts"))) == 1
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["", "x", "yy" * 80])), min_size=1, max_size=12
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(["", "x", "yy" * 80])), min_size=1, max_size=12))
 def test_repeated_ids(tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]) -> None:
     """An id that appears twice is the same error with the same lines, and all of them where faults are collected."""
     folder = tmp_path_factory.mktemp("ids")

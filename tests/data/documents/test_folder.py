@@ -41,9 +41,7 @@ def folder(tmp_path: Path) -> Path:
         "<html lang='de'><title>Haus</title><nav>Menü</nav><h1>Haus</h1><p>Ein Haus steht am Wasser.</p>"
     )
     (own / "sub dir" / "note.txt").write_bytes(
-        "Der Bär geht über die Brücke, und die Vögel hören auf zu singen. Später fährt er zurück.".encode(
-            "cp1252"
-        )
+        "Der Bär geht über die Brücke, und die Vögel hören auf zu singen. Später fährt er zurück.".encode("cp1252")
     )
     (own / "copy.md").write_text("Bread is baked at night, as everybody knows by now.\n")
     (own / "copy2.txt").write_text("Bread is baked at night, as everybody knows by now.")
@@ -87,11 +85,7 @@ def test_a_passage_is_a_span_of_its_document(folder: Path) -> None:
         cells = row.cells
         assert texts[cells["document"]][cells["start"] : cells["end"]] == cells["text"]
     refunds = rows[2].cells
-    assert (refunds["title"], refunds["author"], refunds["lang"]) == (
-        "The guide > Refunds",
-        "A. Lee",
-        "en-GB",
-    )
+    assert (refunds["title"], refunds["author"], refunds["lang"]) == ("The guide > Refunds", "A. Lee", "en-GB")
     assert rows[3].cells["lang"] == "de"
     assert "Menü" not in rows[3].cells["text"]
     assert "Bär" in rows[4].cells["text"]
@@ -216,8 +210,7 @@ def test_options_of_tables_are_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [("a b/c#d%.md", "a%20b/c%23d%25.md"), ("tab\there", "tab%09here"), ("größe.md", "größe.md")],
+    ("name", "shown"), [("a b/c#d%.md", "a%20b/c%23d%25.md"), ("tab\there", "tab%09here"), ("größe.md", "größe.md")]
 )
 def test_ids_can_stand_in_a_run(name: str, shown: str) -> None:
     assert format_path_as_id(name) == shown

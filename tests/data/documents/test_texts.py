@@ -66,11 +66,7 @@ def test_front_matter_is_taken_off(text: str, rest: str, said: dict[str, object]
 @pytest.mark.parametrize("inside", ["a: [", "a: *b", "&x [*x, *x]", "a: 1\na: 2"])
 def test_front_matter_that_cannot_be_read_stays_text(inside: str) -> None:
     text = f"---\n{inside}\n---\nText."
-    assert split_front_matter(text, Path("a.md")) == (
-        text,
-        {},
-        ("front matter that cannot be read, kept as text",),
-    )
+    assert split_front_matter(text, Path("a.md")) == (text, {}, ("front matter that cannot be read, kept as text",))
 
 
 def test_titles_are_the_first_heading_where_nothing_says_more() -> None:

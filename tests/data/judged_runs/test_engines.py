@@ -12,12 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import (
-    AnswerTextMatcher,
-    RunOrQrelsEntries,
-    read_entries_in_memory,
-    read_run_entries,
-)
+from embassay.data.judged_runs import AnswerTextMatcher, RunOrQrelsEntries, read_entries_in_memory, read_run_entries
 from embassay.data.judged_runs.engines import read_engine_hits
 from embassay.data.judged_runs.spans import (
     convert_spans_to_document_qrels,
@@ -72,13 +67,7 @@ ESQL = {
 
 def search(*hits: dict[str, Any], **more: Any) -> dict[str, Any]:
     """An answer of `_search` with these hits."""
-    return {
-        "took": 3,
-        "timed_out": False,
-        "_shards": {"total": 1, "failed": 0},
-        "hits": {"hits": list(hits)},
-        **more,
-    }
+    return {"took": 3, "timed_out": False, "_shards": {"total": 1, "failed": 0}, "hits": {"hits": list(hits)}, **more}
 
 
 def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> RunOrQrelsEntries:
@@ -97,10 +86,7 @@ def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> 
         ({"query_id": "q1", "response": SEARCH}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
         (RAGAS, [("q1", "d2", -1.0), ("q1", "d1", -2.0)]),
         (ESQL, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
-        (
-            {**ESQL, "values": [["d1", "d2"], [3.5, 1.25], [REFUND, None]]},
-            [("q1", "d1", 3.5), ("q1", "d2", 1.25)],
-        ),
+        ({**ESQL, "values": [["d1", "d2"], [3.5, 1.25], [REFUND, None]]}, [("q1", "d1", 3.5), ("q1", "d2", 1.25)]),
         (
             {"query_id": "q1", "columns": ESQL["columns"], "rows": ESQL["values"]},
             [("q1", "d1", 3.5), ("q1", "d2", 1.25)],
@@ -123,9 +109,7 @@ def run_of(tmp_path: Path, content: Any, known: bool = True, **mapping: str) -> 
         "ES|QL by text",
     ],
 )
-def test_what_each_engine_writes(
-    answer: dict[str, Any], rows: list[tuple[str, str, float]], tmp_path: Path
-) -> None:
+def test_what_each_engine_writes(answer: dict[str, Any], rows: list[tuple[str, str, float]], tmp_path: Path) -> None:
     """As a line, in a list, and as query -> answer, by ids or by text."""
     for content in (json.dumps(answer) + "\n", [answer]):
         assert run_of(tmp_path, content).frame.rows() == rows
@@ -135,9 +119,7 @@ def test_what_each_engine_writes(
 
 
 HIT = {"_index": "docs", "_id": "AV-7", "_score": 1.5}
-INNER = {
-    "hits": {"total": {"value": 1}, "hits": [{**HIT, "_nested": {"offset": 0}, "_source": {"text": HELMET}}]}
-}
+INNER = {"hits": {"total": {"value": 1}, "hits": [{**HIT, "_nested": {"offset": 0}, "_source": {"text": HELMET}}]}}
 MARKED = HELMET.replace("helmet", "<em>helmet</em>")
 
 
@@ -276,13 +258,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
     assert sorted(convert_spans_to_document_qrels(spans, judged).frame.rows()) == [
         ("q", "a.md[100:200]", 5.0), ("q", "a.md[900:1000]", 3.0), ("q", "b.md[0:50]", 1.0),
     ]  # fmt: skip
-    for start, end, found in (
-        (100, 200, True),
-        (0, 500, True),
-        (150, 180, True),
-        (160, 400, False),
-        (50, 149, False),
-    ):
+    for start, end, found in ((100, 200, True), (0, 500, True), (150, 180, True), (160, 400, False), (50, 149, False)):
         held = rename_passages_by_evidence(
             read_entries_in_memory({"q": ["x"]}, "run", "r"), spans, {"x": ("a.md", start, end)}
         )
@@ -292,12 +268,7 @@ def test_evidence_is_found_however_documents_are_cut(judged: Path) -> None:
 
 def test_evidence_counts_once_and_the_best_of_several(judged: Path) -> None:
     """The first passage with it has it; a passage over two has that with most in common, the best of equals."""
-    places = {
-        "one": ("a.md", 0, 300),
-        "two": ("a.md", 120, 400),
-        "all": ("a.md", 0, 2000),
-        "none": ("c.md", 0, 9),
-    }
+    places = {"one": ("a.md", 0, 300), "two": ("a.md", 120, 400), "all": ("a.md", 0, 2000), "none": ("c.md", 0, 9)}
     run = read_entries_in_memory({"q": ["one", "two", "all", "none", "lost"]}, "run", "r")
     held = rename_passages_by_evidence(run, read_evidence_spans(judged), places)
     assert held.run.frame["doc"].to_list() == ["a.md[100:200]", "two!again", "a.md[900:1000]", "none", "lost"]
@@ -319,9 +290,7 @@ def test_rows_that_name_no_document() -> None:
     columns, values = [{"name": "title"}, {"name": "price"}], [["Refunds", 3]]
     with pytest.raises(DataError, match=r"METADATA _id") as raised:
         read_engine_hits(
-            Path("run.json"),
-            json.dumps({"query_id": "q1", "columns": columns, "values": values}).encode(),
-            {},
+            Path("run.json"), json.dumps({"query_id": "q1", "columns": columns, "values": values}).encode(), {}
         )
     assert raised.value.found == "title, price"
     partial = {"query_id": "q1", "columns": [{"name": "_id"}], "values": [["d1"]], "is_partial": True}
@@ -331,9 +300,7 @@ def test_rows_that_name_no_document() -> None:
     assert hit.ids == {"key.keyword": "d1"}
 
 
-@pytest.mark.parametrize(
-    "printed", [repr, json.dumps, lambda texts: "[" + "\n ".join(map(repr, texts)) + "]"]
-)
+@pytest.mark.parametrize("printed", [repr, json.dumps, lambda texts: "[" + "\n ".join(map(repr, texts)) + "]"])
 def test_the_csv_of_ragas(printed: Any, tmp_path: Path) -> None:
     """Its lists are printed into a cell: by Python, as JSON, or by numpy without commas. Texts have quotation marks,
     line breaks and commas of their own."""
@@ -361,15 +328,9 @@ def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
 
 JUDGED = {"q1": {"d1": 5.0, "d2": 1.0, "d3": 1.0}}
 OTHERS: dict[str, Any] = {
-    "Pinecone": {
-        "matches": [{"id": "d2", "score": 0.9, "values": []}, {"id": "d1", "score": 0.8}],
-        "namespace": "",
-    },
+    "Pinecone": {"matches": [{"id": "d2", "score": 0.9, "values": []}, {"id": "d1", "score": 0.8}], "namespace": ""},
     "Qdrant": {
-        "result": [
-            {"id": 17, "score": 0.9, "payload": {"doc_id": "d2"}},
-            {"id": 3, "payload": {"doc_id": "d1"}},
-        ]
+        "result": [{"id": 17, "score": 0.9, "payload": {"doc_id": "d2"}}, {"id": 3, "payload": {"doc_id": "d1"}}]
     },
     "Qdrant, points": {
         "result": {"points": [{"id": 1, "payload": {"text": HELMET}}, {"id": 2, "payload": {"text": REFUND}}]}
@@ -384,11 +345,7 @@ OTHERS: dict[str, Any] = {
             }
         }
     },
-    "Milvus": {
-        "results": [
-            [{"id": "d2", "distance": 0.9, "entity": {}}, {"id": "d1", "distance": 0.8, "entity": {}}]
-        ]
-    },
+    "Milvus": {"results": [[{"id": "d2", "distance": 0.9, "entity": {}}, {"id": "d1", "distance": 0.8, "entity": {}}]]},
     "Chroma": {
         "ids": [["d2", "d1"]],
         "distances": [[0.1, 0.3]],
@@ -410,9 +367,7 @@ OTHERS: dict[str, Any] = {
             ]
         }
     },
-    "Solr": {
-        "response": {"numFound": 2, "docs": [{"id": "d2", "text": [HELMET]}, {"id": "d1", "text": [REFUND]}]}
-    },
+    "Solr": {"response": {"numFound": 2, "docs": [{"id": "d2", "text": [HELMET]}, {"id": "d1", "text": [REFUND]}]}},
     "Typesense": {
         "found": 2,
         "hits": [{"document": {"id": "d2"}, "text_match": 5}, {"document": {"id": "d1"}, "text_match": 5}],
@@ -429,10 +384,7 @@ OTHERS: dict[str, Any] = {
     },
     "Mongo": {"documents": [{"_id": {"$oid": "d2"}, "score": 0.9}, {"_id": {"$oid": "d1"}, "score": 0.8}]},
     "Bedrock": {
-        "retrievalResults": [
-            {"content": {"text": HELMET}, "score": 0.6},
-            {"content": {"text": REFUND}, "score": 0.5},
-        ]
+        "retrievalResults": [{"content": {"text": HELMET}, "score": 0.6}, {"content": {"text": REFUND}, "score": 0.5}]
     },
     "Cohere": {
         "results": [
@@ -453,15 +405,8 @@ OTHERS: dict[str, Any] = {
     "distances": {"documents": [{"id": "d2", "distance": 0.1}, {"id": "d1", "distance": 0.5}]},
     "ranks": {"documents": [{"id": "d1", "rank": 2}, {"id": "d2", "rank": 1}]},
     "ids": {"query": "x", "expected_ids": ["d1"], "retrieved_ids": ["d2", "d1"], "metric_dict": {"mrr": 0.5}},
-    "with what is expected": {
-        "retrieved_contexts": [HELMET, REFUND],
-        "reference_contexts": [REFUND],
-        "reference": "x",
-    },
-    "with messages": {
-        "documents": [{"id": "d2"}, {"id": "d1"}],
-        "chat_history": [{"role": "user", "content": "Hi"}],
-    },
+    "with what is expected": {"retrieved_contexts": [HELMET, REFUND], "reference_contexts": [REFUND], "reference": "x"},
+    "with messages": {"documents": [{"id": "d2"}, {"id": "d1"}], "chat_history": [{"role": "user", "content": "Hi"}]},
     "with buckets": {
         "hits": {"hits": [{"_id": "d2"}, {"_id": "d1"}]},
         "aggregations": {"by": {"buckets": [{"key": "a"}]}},
@@ -494,9 +439,7 @@ def test_the_engines_order_and_the_judged_ids(answer: dict[str, Any], tmp_path: 
     for content in ({"query_id": "q1", **answer}, {"q1": answer}):
         path.write_text(json.dumps(content))
         run = read_run_entries(path, {}, AnswerTextMatcher(KNOWN, ASKED, lambda: JUDGED))
-        best = run.frame.with_columns(single=pl.col("value").cast(pl.Float32)).sort(
-            "single", "doc", descending=True
-        )
+        best = run.frame.with_columns(single=pl.col("value").cast(pl.Float32)).sort("single", "doc", descending=True)
         assert best.select("query", "doc").rows() == [("q1", "d2"), ("q1", "d1")]
 
 
@@ -509,9 +452,7 @@ def test_judgements_decide_between_ids(tmp_path: Path) -> None:
     assert run.frame["doc"].to_list() == ["d1", "d2", "d3"]
     [note] = [note for note in run.notes if "known id" in note]
     assert "--map doc_id=_source.ref.doc_id" in note
-    mapped = read_run_entries(
-        path, {"doc_id": "_source.ref.doc_id"}, AnswerTextMatcher({}, {}, lambda: JUDGED)
-    )
+    mapped = read_run_entries(path, {"doc_id": "_source.ref.doc_id"}, AnswerTextMatcher({}, {}, lambda: JUDGED))
     assert mapped.frame["doc"].to_list() == ["d3", "d2", "d1"]
 
 

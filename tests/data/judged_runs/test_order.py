@@ -16,9 +16,7 @@ from embassay.protocols.rag.trace.options import PipelineTraceRequest
 from embassay.protocols.rag.trace.pipeline import read_retrieval_pipeline
 
 SCORES = st.dictionaries(
-    st.text("abAB09é東", min_size=1, max_size=3),
-    st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-12, 0.5, -2.0]),
-    min_size=1,
+    st.text("abAB09é東", min_size=1, max_size=3), st.sampled_from([0.0, -0.0, 1.0, 1.0 + 1e-12, 0.5, -2.0]), min_size=1
 )
 
 

@@ -13,12 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.judged_runs import (
-    RunOrQrelsEntries,
-    read_entries_in_memory,
-    read_qrels_entries,
-    read_run_entries,
-)
+from embassay.data.judged_runs import RunOrQrelsEntries, read_entries_in_memory, read_qrels_entries, read_run_entries
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
 from embassay.data.judged_runs.layouts import QRELS, RUN, DelimitedFieldLayout, detect_text_file_layout
@@ -31,9 +26,7 @@ QRELS_TREC = "".join(f"{q} 0 {d} {g:g}\n" for q, d, g in QREL_ROWS)
 BEIR = "query-id\tcorpus-id\tscore\n" + "".join(f"{q}\t{d}\t{g:g}\n" for q, d, g in QREL_ROWS)
 
 
-def jsonl(
-    rows: list[tuple[str, str, float]], value: str, query: str = "query_id", doc: str = "doc_id"
-) -> str:
+def jsonl(rows: list[tuple[str, str, float]], value: str, query: str = "query_id", doc: str = "doc_id") -> str:
     return "".join(json.dumps({query: q, doc: d, value: v, "more": [1]}) + "\n" for q, d, v in rows)
 
 
@@ -115,8 +108,7 @@ def test_map_names_columns(tmp_path: Path) -> None:
 def test_split(tmp_path: Path) -> None:
     """A split selects rows; line numbers stay those of the file."""
     content = "".join(
-        f'{{"query_id": "q", "doc_id": "{i}", "relevance": {i}, "split": "{"ab"[i % 2]}"}}\n'
-        for i in range(4)
+        f'{{"query_id": "q", "doc_id": "{i}", "relevance": {i}, "split": "{"ab"[i % 2]}"}}\n' for i in range(4)
     )
     found = read("qrels", tmp_path / "q", content, split="b")
     assert found.frame.rows() == [("q", "1", 1.0), ("q", "3", 3.0)]
@@ -148,10 +140,7 @@ def test_objects() -> None:
         ("q", "a", 1.0),
         ("q", "b", 2.0),
     ]
-    assert read_entries_in_memory({"q": ["b", "a"]}, "run", "r").frame.rows() == [
-        ("q", "b", 0.0),
-        ("q", "a", -1.0),
-    ]
+    assert read_entries_in_memory({"q": ["b", "a"]}, "run", "r").frame.rows() == [("q", "b", 0.0), ("q", "a", -1.0)]
     frame = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [2]})
     assert read_entries_in_memory(frame, "run", "r").frame.rows() == [("1", "a", 2.0)]
     with pytest.raises(DataError, match="r: the run has no entries"):
@@ -164,43 +153,18 @@ def test_objects() -> None:
 
 LINE = "q1 Q0 d1 1 2.5 tag\n"
 FAULTS: list[tuple[str, str, str | bytes, str]] = [
-    (
-        "missing column",
-        "run",
-        LINE + "q1 Q0 d2 2 2.0\n",
-        r":2: .*expected 6 columns.*found 5.*written completely",
-    ),
-    (
-        "one too many",
-        "run",
-        LINE + "q1 Q0 d 2 2 2.0 tag\n",
-        r":2: .*found 7.*If identifiers contain spaces",
-    ),
+    ("missing column", "run", LINE + "q1 Q0 d2 2 2.0\n", r":2: .*expected 6 columns.*found 5.*written completely"),
+    ("one too many", "run", LINE + "q1 Q0 d 2 2 2.0 tag\n", r":2: .*found 7.*If identifiers contain spaces"),
     (
         "five columns",
         "run",
         "q1 Q0 d1 1 2.5\n",
         r":1: .*not a valid line of a run.*6 columns: query Q0.*found 5 columns",
     ),
-    (
-        "qrels as run",
-        "run",
-        QRELS_TREC,
-        r":1: .*found 4 columns.*This looks like qrels: pass it with --qrels",
-    ),
+    ("qrels as run", "run", QRELS_TREC, r":1: .*found 4 columns.*This looks like qrels: pass it with --qrels"),
     ("run as qrels", "qrels", TREC, r"1: .*found 6 columns.*This looks like a run: pass it with --run"),
-    (
-        "score is a word",
-        "run",
-        LINE + "q1 Q0 d2 2 high tag\n",
-        r":2: the score is not a number .*found 'high'",
-    ),
-    (
-        "score is NaN",
-        "run",
-        "\n" + LINE + "q1 Q0 d2 2 nan tag\n",
-        r":3: the score is not a number .*found 'nan'",
-    ),
+    ("score is a word", "run", LINE + "q1 Q0 d2 2 high tag\n", r":2: the score is not a number .*found 'high'"),
+    ("score is NaN", "run", "\n" + LINE + "q1 Q0 d2 2 nan tag\n", r":3: the score is not a number .*found 'nan'"),
     ("score is infinite", "run", LINE + "q1 Q0 d2 2 1e999 tag\n", r"2: .*a finite number; found '1e999'"),
     ("comma in score", "run", LINE + "q1 Q0 d2 2 0,5 tag\n", r"2: .*found '0,5'"),
     ("grade is a word", "qrels", "q 0 d 1\nq 0 e good\n", r"2: the grade is not a number .*found 'good'"),
@@ -243,36 +207,16 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
         '{"query_id": "q", "doc_id": "d", "score": 1}\n{"query_id": "q", "doc_id": "e", "score": "x"}\n',
         r":2: .*found 'x'",
     ),
-    (
-        "NaN in JSON",
-        "run",
-        '{"query_id": "q", "doc_id": "d", "score": NaN}\n',
-        r":1: the score is not a number",
-    ),
+    ("NaN in JSON", "run", '{"query_id": "q", "doc_id": "d", "score": NaN}\n', r":1: the score is not a number"),
     (
         "no id",
         "run",
         '{"query_id": "q", "doc_id": "d", "score": 1}\n{"query_id": null, "doc_id": "d", "score": 1}\n',
         r":2: the query has no identifier .*found nothing",
     ),
-    (
-        "blank id in CSV",
-        "run",
-        "query_id,doc_id,score\nq,d,1\nq, ,1\n",
-        r":3: the document has no identifier",
-    ),
-    (
-        "ragged CSV",
-        "run",
-        "query_id,doc_id,score\nq,d,1\nq,d\n",
-        r":3: .*expected 3 columns as in the header; found 2",
-    ),
-    (
-        "null in parquet",
-        "run",
-        parquet([("q", "d", 1.0), ("q", "e", None)], "score"),
-        r":2: the score is not a number",
-    ),  # type: ignore[list-item]
+    ("blank id in CSV", "run", "query_id,doc_id,score\nq,d,1\nq, ,1\n", r":3: the document has no identifier"),
+    ("ragged CSV", "run", "query_id,doc_id,score\nq,d,1\nq,d\n", r":3: .*expected 3 columns as in the header; found 2"),
+    ("null in parquet", "run", parquet([("q", "d", 1.0), ("q", "e", None)], "score"), r":2: the score is not a number"),  # type: ignore[list-item]
     ("underscores in a score", "run", "q Q0 d 1 1_0 t\n", r":1: the score is not a number .*found '1_0'"),
     ("digits that are not ASCII", "run", "q Q0 d 1 \u0661\u0660 t\n", r":1: the score is not a number"),
     ("words in parquet", "run", parquet([("q", "d", "high")], "score"), r"1: .*found 'high'"),  # type: ignore[list-item]
@@ -280,9 +224,7 @@ FAULTS: list[tuple[str, str, str | bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "content", "says"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS]
-)
+@pytest.mark.parametrize(("kind", "content", "says"), [fault[1:] for fault in FAULTS], ids=[f[0] for f in FAULTS])
 def test_faults(tmp_path: Path, kind: str, content: str | bytes, says: str) -> None:
     """One line names the file, the line, what was expected and found, and the mend."""
     with pytest.raises(DataError, match=f"the file.*{says}") as caught:
@@ -297,9 +239,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_run_entries(tmp_path / "nowhere.trec")
 
 
-ids = st.text(
-    st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="\"'{[,#"), min_size=1
-)
+ids = st.text(st.characters(codec="utf-8", exclude_categories=("Z", "C"), exclude_characters="\"'{[,#"), min_size=1)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 blanks = st.sampled_from([" ", "\t", "  ", " \t "])
 
@@ -328,21 +268,14 @@ def test_layouts_say_what_they_are() -> None:
 Lines = list[tuple[str, str, int, float]]
 WRITTEN: dict[str, Callable[[Lines], str | bytes]] = {
     "trec": lambda lines: "".join(f"{q} Q0 {d} {r} {s} x\n" for q, d, r, s in lines),
-    "csv": lambda lines: (
-        "query_id,doc_id,rank,score\n" + "".join(f"{q},{d},{r},{s}\n" for q, d, r, s in lines)
-    ),
-    "spaced csv": lambda lines: (
-        "qid, pid, Rank, score\n" + "".join(f"{q}, {d}, {r}, {s}\n" for q, d, r, s in lines)
-    ),
-    "tsv": lambda lines: (
-        "qid\tpid\tposition\tscore\n" + "".join(f"{q}\t{d}\t{r}\t{s}\n" for q, d, r, s in lines)
-    ),
+    "csv": lambda lines: "query_id,doc_id,rank,score\n" + "".join(f"{q},{d},{r},{s}\n" for q, d, r, s in lines),
+    "spaced csv": lambda lines: "qid, pid, Rank, score\n" + "".join(f"{q}, {d}, {r}, {s}\n" for q, d, r, s in lines),
+    "tsv": lambda lines: "qid\tpid\tposition\tscore\n" + "".join(f"{q}\t{d}\t{r}\t{s}\n" for q, d, r, s in lines),
     "jsonl": lambda lines: "".join(
         json.dumps({"query_id": q, "doc_id": d, "rank": r, "score": s}) + "\n" for q, d, r, s in lines
     ),
     "odd jsonl": lambda lines: "".join(
-        json.dumps({"query_id": q, "doc_id": d, "rank": str(r), "score": str(s)}) + "\n"
-        for q, d, r, s in lines
+        json.dumps({"query_id": q, "doc_id": d, "rank": str(r), "score": str(s)}) + "\n" for q, d, r, s in lines
     ),
     "parquet": lambda lines: _parquet(lines, ["query_id", "doc_id", "rank", "score"]),
 }
@@ -354,9 +287,7 @@ def _parquet(lines: Lines, names: list[str]) -> bytes:
     return buffer.getvalue()
 
 
-def made(
-    score: Callable[[int], float], rank: Callable[[int], int], queries: int = 3, depth: int = 6
-) -> Lines:
+def made(score: Callable[[int], float], rank: Callable[[int], int], queries: int = 3, depth: int = 6) -> Lines:
     return [(f"q{n}", f"d{i}", rank(i), score(i)) for n in range(queries) for i in range(1, depth + 1)]
 
 

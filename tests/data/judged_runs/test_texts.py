@@ -42,8 +42,7 @@ def test_signs_tell_texts_apart(twins: tuple[str, str]) -> None:
 
 
 LONG = (
-    "The museum opens at nine on weekdays and at ten on Sundays, and closes when the last of its visitors "
-    "has left it."
+    "The museum opens at nine on weekdays and at ten on Sundays, and closes when the last of its visitors has left it."
 )
 
 
@@ -90,22 +89,10 @@ PARTS = {
         "駐車場は建物の裏にあります。訪問者は受付で許可証を受け取ってください。",
         "駐車場は建物の裏にあります。",
     ),
-    "Chinese": (
-        "停车场在大楼后面。访客请在前台领取许可证,并在离开时交还。",
-        "访客请在前台\n领取许可证",
-    ),
-    "Thai": (
-        "ที่จอดรถอยู่ด้านหลังอาคารผู้มาติดต่อโปรดรับบัตรที่แผนกต้อนรับ",
-        "ผู้มาติดต่อโปรดรับบัตร",
-    ),
-    "Khmer": (
-        "ចំណតរថយន្តស្ថិតនៅខាងក្រោយអគារ សូមទទួលប័ណ្ណនៅកន្លែងទទួលភ្ញៀវ",
-        "ស្ថិតនៅខាងក្រោយអគារ",
-    ),
-    "Hindi": (
-        "पार्किंग भवन के पीछे है। आगंतुक कृपया स्वागत कक्ष से अनुमति पत्र लें।",
-        "आगंतुक कृपया स्वागत कक्ष से अनुमति पत्र",
-    ),
+    "Chinese": ("停车场在大楼后面。访客请在前台领取许可证,并在离开时交还。", "访客请在前台\n领取许可证"),
+    "Thai": ("ที่จอดรถอยู่ด้านหลังอาคารผู้มาติดต่อโปรดรับบัตรที่แผนกต้อนรับ", "ผู้มาติดต่อโปรดรับบัตร"),
+    "Khmer": ("ចំណតរថយន្តស្ថិតនៅខាងក្រោយអគារ សូមទទួលប័ណ្ណនៅកន្លែងទទួលភ្ញៀវ", "ស្ថិតនៅខាងក្រោយអគារ"),
+    "Hindi": ("पार्किंग भवन के पीछे है। आगंतुक कृपया स्वागत कक्ष से अनुमति पत्र लें।", "आगंतुक कृपया स्वागत कक्ष से अनुमति पत्र"),
     "Korean": (
         "주차장은 건물 뒤에 있습니다. 방문자는 안내 데스크에서 허가증을 받으세요.",
         "방문자는 안내 데스크에서 허가증을 받으세요",
@@ -166,8 +153,5 @@ def test_nothing_is_found_by_a_text_of_nothing() -> None:
 
 def test_plain_texts() -> None:
     """What is passed over last, and what is not."""
-    assert (
-        normalize_text_for_matching("See [the page](http://a.b) at 5 p.m., “now”!")
-        == "see the page at 5 p.m now"
-    )
+    assert normalize_text_for_matching("See [the page](http://a.b) at 5 p.m., “now”!") == "see the page at 5 p.m now"
     assert normalize_text_for_matching("2*3*4 = 24; f(x)!") == "2*3*4 = 24 f(x)!"

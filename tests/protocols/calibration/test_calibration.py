@@ -52,11 +52,7 @@ def rows(n: int = 240, seed: int = 1) -> list[dict[str, object]]:
         kept = round(8 * share)
         second = [*first[:kept], *(str(word) for word in rng.choice(rest, 8 - kept, replace=False))]
         same = rng.random() < 1 / (1 + np.exp(-12 * (share - 0.5)))
-        pair = {
-            "id": f"p{place}",
-            "text": f"It is {' '.join(first)} {place}.",
-            "text2": f"It is {' '.join(second)}.",
-        }
+        pair = {"id": f"p{place}", "text": f"It is {' '.join(first)} {place}.", "text2": f"It is {' '.join(second)}."}
         found.append({**pair, "label": int(same)})
     return found
 
@@ -102,10 +98,7 @@ def test_every_pair_and_every_promise_is_told(run: Run) -> None:
 def test_a_saved_curve_answers_for_texts(run: Run) -> None:
     """Equal texts are likelier the same than different ones; the rule is the threshold's; a list gives a list."""
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
-    alike, apart = (
-        saved.probability("amber basin cedar", "amber basin cedar"),
-        saved.probability("amber", "jetty"),
-    )
+    alike, apart = (saved.probability("amber basin cedar", "amber basin cedar"), saved.probability("amber", "jetty"))
     assert apart.low <= apart.value <= apart.high < alike.low <= alike.value <= alike.high
     assert saved.accepts_as_same(["amber basin", "amber"], ["amber basin", "jetty"]) == [True, False]
     assert [one.value for one in saved.probability(["amber"], ["jetty"])] == [apart.value]
@@ -176,9 +169,7 @@ def test_labels_in_words_and_a_column_of_weights(run: Run, tmp_path: Path) -> No
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     asked = ["calibrate", "-s", "jaccard", "-d", str(tmp_path / "pairs.jsonl"), "--tokenizer", "words"]
     asked += ["--precision", "0.8", "--recall", "0.8", "--cost", "wrong=5,missed=1", "--resamples", "100"]
-    told = CliRunner().invoke(
-        build_app_with_commands("calibrate", "list"), [*asked, "--out", str(tmp_path / "none")]
-    )
+    told = CliRunner().invoke(build_app_with_commands("calibrate", "list"), [*asked, "--out", str(tmp_path / "none")])
     assert isinstance(told.exception, DataError)
     out = tmp_path / "run"
     told = CliRunner().invoke(
@@ -214,11 +205,7 @@ def test_negated_copies_are_where_words_fail(run: Run) -> None:
 def test_pairs_that_share_texts_count_once(tmp_path: Path) -> None:
     """Five copies of forty pairs are forty units, and the run says so."""
     few = rows(40)
-    copies = [
-        {**row, "id": f"{row['id']}-{i}", "text2": f"{row['text2']}{'!' * i}"}
-        for row in few
-        for i in range(5)
-    ]
+    copies = [{**row, "id": f"{row['id']}-{i}", "text2": f"{row['text2']}{'!' * i}"} for row in few for i in range(5)]
     made = eb.calibrate(["jaccard"], datasets={"copies": copies}, out=tmp_path / "run", tokenizer="words")
     saved = eb.calibration(next((made.path / "calibrations").glob("jaccard*")))
     assert (saved.curve.n, saved.curve.units) == (200, 40)
@@ -303,9 +290,7 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text
     first = page[page.index("<h1") :].partition("</h1>")[0]
-    assert "or above, at least 80% of pairs mean" in first, (
-        "the answer, and not which system has the most skill"
-    )
+    assert "or above, at least 80% of pairs mean" in first, "the answer, and not which system has the most skill"
     assert all(len(line) <= 80 for line in text.splitlines() if str(run.path) not in line)
 
 
@@ -342,11 +327,7 @@ def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
         found[cut] = int(pairs.same.sum())
     assert found == {2.0: 72, 4.0: 24}
     made = eb.calibrate(
-        ["jaccard"],
-        datasets={"labels": rows(60)},
-        out=tmp_path / "labels",
-        tokenizer="words",
-        options=options,
+        ["jaccard"], datasets={"labels": rows(60)}, out=tmp_path / "labels", tokenizer="words", options=options
     )
     assert "has no effect" in str(made.manifest["cells"])
 
@@ -354,11 +335,7 @@ def test_a_cut_reads_grades_where_there_are_labels_too(tmp_path: Path) -> None:
 def test_kinds_that_rows_name_are_slices(tmp_path: Path) -> None:
     """Languages and domains; one of few pairs is left out, as is a column in which every row differs."""
     named = [
-        {
-            **row,
-            "domain": ("shop", "bank", "rare")[0 if place % 2 else 1 if place else 2],
-            "source": f"s{place}",
-        }
+        {**row, "domain": ("shop", "bank", "rare")[0 if place % 2 else 1 if place else 2], "source": f"s{place}"}
         for place, row in enumerate(rows(120))
     ]
     options = CalibrationOptions(resamples=20, edits=False)
@@ -416,9 +393,7 @@ def test_what_mistakes_cost_is_told(run: Run) -> None:
         assert f"{least.ci_high:.3f}" in told
 
 
-def test_a_cell_is_fitted_once_and_resampled_in_one_pass(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cell_is_fitted_once_and_resampled_in_one_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a cell finds is what its file has, from one fit; large kinds of pairs share one resample. Two references are
     cells as well."""
     from embassay.protocols.calibration import protocol, slices
@@ -428,9 +403,7 @@ def test_a_cell_is_fitted_once_and_resampled_in_one_pass(
     monkeypatch.setattr(slices, "TOGETHER", 50)
     drawn = resampling.resample_means
     monkeypatch.setattr(
-        inputs,
-        "resample_means",
-        lambda columns, **more: passes.append(len(columns)) or drawn(columns, **more),
+        inputs, "resample_means", lambda columns, **more: passes.append(len(columns)) or drawn(columns, **more)
     )
     protocol._fit_dataset_curve.cache_clear()
     data = tmp_path / "pairs.jsonl"
@@ -551,9 +524,7 @@ def test_what_more_labels_would_buy_is_told_with_every_promise_that_is_missing(t
     assert chances == sorted(chances)
     assert threshold.labels is not None
     more = threshold.labels - 60
-    assert f"about {round(more, 2 - len(str(more))):,} more" in " ".join(shown.output.split()), (
-        "in two figures"
-    )
+    assert f"about {round(more, 2 - len(str(more))):,} more" in " ".join(shown.output.split()), "in two figures"
     assert all((one.chance >= 0.8) == (60 + one.more >= threshold.labels) for one in threshold.ahead)
     for one in threshold.ahead:
         row = found(made, "chance_of_threshold", variant="precision", subset=f"{one.more} more labels")
@@ -575,17 +546,7 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
     few = [{**row, "label": int(place == 0)} for place, row in enumerate(rows(20))]
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in few))
-    words = [
-        "calibrate",
-        "-s",
-        "jaccard",
-        "-d",
-        str(data),
-        "--tokenizer",
-        "words",
-        "--out",
-        str(tmp_path / "run"),
-    ]
+    words = ["calibrate", "-s", "jaccard", "-d", str(data), "--tokenizer", "words", "--out", str(tmp_path / "run")]
     result = CliRunner().invoke(build_app_with_commands("calibrate"), words)
     assert isinstance(result.exception, DataError) or result.exit_code == DataError.exit_code
     rows_of = RunFolder(tmp_path / "run").read_results()

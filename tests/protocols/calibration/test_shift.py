@@ -53,9 +53,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("shift")
     data = written(folder / "pairs.jsonl", pairs(300, 1, noise=0.02))
     options = CalibrationOptions(precision=0.7, recall=0.7, edits=False, resamples=50)
-    run = eb.calibrate(
-        ["jaccard"], datasets=[str(data)], out=folder / "run", tokenizer="words", options=options
-    )
+    run = eb.calibrate(["jaccard"], datasets=[str(data)], out=folder / "run", tokenizer="words", options=options)
     return run.path / "calibrations" / "jaccard--pairs.json"
 
 
@@ -74,11 +72,7 @@ def test_a_file_keeps_numbers_and_no_texts(saved: Path) -> None:
     assert not any(word in json.dumps(plain["reference"]) for word in WORDS)
     assert {len(values) for values in plain["reference"].values()} == {300}
     assert (
-        len(
-            sample_pair_features_each_sorted({"similarity": np.arange(2000.0)}, np.random.default_rng(0))[
-                "similarity"
-            ]
-        )
+        len(sample_pair_features_each_sorted({"similarity": np.arange(2000.0)}, np.random.default_rng(0))["similarity"])
         == KEPT
     )
 
@@ -93,18 +87,14 @@ def test_longer_texts_are_others_and_new_ones_alike(saved: Path, tmp_path: Path)
     longer = check_calibration_on_new_pairs(saved, written(tmp_path / "long.jsonl", pairs(120, 3, length=16)))
     assert not longer.likeness.is_similar_to_calibration_pairs
     assert longer.likeness.differences[0].name == "length"
-    turned = check_calibration_on_new_pairs(
-        saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6))
-    )
+    turned = check_calibration_on_new_pairs(saved, written(tmp_path / "turned.jsonl", pairs(200, 4, noise=0.6)))
     precision = turned.kept[0]
     assert precision.is_promised_precision_missed
     assert not turned.is_calibration_usable
     rows = pairs(200, 4, noise=0.6)
     system = eb.calibration(saved)
     similar = system.similarity([row["text"] for row in rows], [row["text2"] for row in rows])
-    accepted = [
-        row["label"] for row, score in zip(rows, similar, strict=True) if score >= precision.threshold
-    ]
+    accepted = [row["label"] for row, score in zip(rows, similar, strict=True) if score >= precision.threshold]
     assert (precision.share, precision.n) == (pytest.approx(np.mean(accepted)), len(accepted))
 
 
@@ -134,12 +124,7 @@ def test_few_pairs_and_files_of_before(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="too few pairs"):
         check_calibration_on_new_pairs(saved, written(tmp_path / "few.jsonl", pairs(5, 7)))
     plain = json.loads(saved.read_text())
-    for changed in (
-        {"similarity": [0.1, "x"]},
-        {"similarity": [float("inf")]},
-        {"odd": [1.0]},
-        {"similarity": []},
-    ):
+    for changed in ({"similarity": [0.1, "x"]}, {"similarity": [float("inf")]}, {"odd": [1.0]}, {"similarity": []}):
         broken = tmp_path / "broken.json"
         broken.write_text(json.dumps(plain | {"reference": changed}))
         with pytest.raises(DataError, match="not a calibration"):
@@ -155,9 +140,7 @@ def test_false_alarms(draws: int, most: int) -> None:
     rng, found = np.random.default_rng(11), 0
     for _ in range(draws):
         whole = {"similarity": rng.integers(0, 20, 400) / 20, "length": rng.lognormal(4, 0.5, 400).round()}
-        reference = sample_pair_features_each_sorted(
-            {name: values[:300] for name, values in whole.items()}, rng
-        )
+        reference = sample_pair_features_each_sorted({name: values[:300] for name, values in whole.items()}, rng)
         found += not compare_pair_features(
             reference, {name: values[300:] for name, values in whole.items()}
         ).is_similar_to_calibration_pairs

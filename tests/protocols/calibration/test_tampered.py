@@ -20,9 +20,7 @@ from embassay.systems import open_system
 from embassay.text import open_tokenizer
 
 THRESHOLDS = (
-    AcceptanceThreshold(
-        "precision", 0.9, 0.95, 0.5, 40, 20, 10, 9, best=0.9, ahead=(MoreLabelsOutlook(50, 0.1, 0.5),)
-    ),
+    AcceptanceThreshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9, best=0.9, ahead=(MoreLabelsOutlook(50, 0.1, 0.5),)),
     AcceptanceThreshold("recall", 0.9, 0.95, None, 40, 20, labels=100),
 )
 CURVE = SamenessProbabilityCurve(

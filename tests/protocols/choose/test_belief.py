@@ -22,19 +22,14 @@ from embassay.protocols.choose.belief import (
     make_contrast_basis,
     update_belief_by_questions,
 )
-from embassay.protocols.choose.conclusions import (
-    estimate_system_means_despite_gaps,
-    load_shipped_signal_weights,
-)
+from embassay.protocols.choose.conclusions import estimate_system_means_despite_gaps, load_shipped_signal_weights
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = SignalWeightPosterior(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
 
 
 def belief(*values: float) -> SystemScoreBelief:
-    return form_belief_from_signals(
-        WEIGHTS, SystemSignals(column := np.array(values)[:, None], AGREEMENT, column)
-    )
+    return form_belief_from_signals(WEIGHTS, SystemSignals(column := np.array(values)[:, None], AGREEMENT, column))
 
 
 def test_contrasts_are_orthonormal_differences() -> None:
@@ -147,10 +142,7 @@ def test_the_number_of_labels_comes_true(tolerance: float) -> None:
         after = update_belief_by_questions(before, values, noise)
         return bool(after.expected_regrets[after.least_regret_system] <= tolerance)
 
-    shares = [
-        np.mean([is_decided(truth, n) for truth in before.draws[:200]])
-        for n in (told.needed, told.needed // 2)
-    ]
+    shares = [np.mean([is_decided(truth, n) for truth in before.draws[:200]]) for n in (told.needed, told.needed // 2)]
     assert shares[0] == pytest.approx(told.chances[told.needed], abs=3 * (0.8 * 0.2 / 200) ** 0.5)
     assert shares[1] < shares[0]
 
@@ -179,8 +171,7 @@ def test_the_weights_of_made_collections_are_found_again(fitting: ModuleType) ->
 def test_the_size_of_errors_and_how_it_varies(fitting: ModuleType) -> None:
     """Equal errors vary little; those that differ tenfold have few degrees of freedom."""
     steady, wild = (
-        fitting.error_spread(np.array(errors), [50] * 6)
-        for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2])
+        fitting.error_spread(np.array(errors), [50] * 6) for errors in ([0.1] * 6, [0.01, 0.1, 1, 0.02, 0.3, 2])
     )
     assert steady[0] == pytest.approx(0.1, rel=0.1)
     assert steady[1] > 50

@@ -49,30 +49,8 @@ OPTIONS = ChoiceOptions(questions=60, resamples=50)
 def corpus(n: int = 70) -> list[dict[str, Any]]:
     """Short passages of three sentences on made subjects."""
     rng = np.random.default_rng(2)
-    things = [
-        "harbour",
-        "bakery",
-        "observatory",
-        "library",
-        "vineyard",
-        "quarry",
-        "theatre",
-        "orchard",
-        "mill",
-        "dock",
-    ]
-    verbs = [
-        "opens",
-        "closes",
-        "repairs",
-        "counts",
-        "paints",
-        "lends",
-        "weighs",
-        "records",
-        "guards",
-        "sells",
-    ]
+    things = ["harbour", "bakery", "observatory", "library", "vineyard", "quarry", "theatre", "orchard", "mill", "dock"]
+    verbs = ["opens", "closes", "repairs", "counts", "paints", "lends", "weighs", "records", "guards", "sells"]
     rows = []
     for place in range(n):
         said = [
@@ -111,9 +89,7 @@ def test_a_retrieval_set_described_by_tables_is_its_corpus(folder: Path, tmp_pat
     shutil.copy(folder / "corpus.jsonl", tmp_path)
     (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "Who counts?"}\n', encoding="utf-8")
     (tmp_path / "qrels.jsonl").write_text('{"query_id": "q", "doc_id": "d0", "relevance": 1}\n', "utf-8")
-    parts = "".join(
-        f"  - file: {part}.jsonl\n    shapes: [{part}]\n" for part in ("corpus", "queries", "qrels")
-    )
+    parts = "".join(f"  - file: {part}.jsonl\n    shapes: [{part}]\n" for part in ("corpus", "queries", "qrels"))
     described = tmp_path / "described.yaml"
     described.write_text(f"name: corpus\ntables:\n{parts}", encoding="utf-8")
     runs = [
@@ -147,9 +123,7 @@ def test_what_is_as_good_is_said(folder: Path, tmp_path: Path) -> None:
     made = eb.choose(twins, folder / "corpus.jsonl", out=tmp_path / "run", options=OPTIONS)
     told = told_of(made)["corpus"]
     assert {told["pick"], *told["as_good"]} == {"bm25", "bm25?k1=1.5"}
-    assert f"of the best: {told['as_good'][0]}." in " ".join(
-        printed(make_run_terminal_blocks(made.path)).split()
-    )
+    assert f"of the best: {told['as_good'][0]}." in " ".join(printed(make_run_terminal_blocks(made.path)).split())
 
 
 def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Path) -> None:
@@ -161,9 +135,7 @@ def test_what_the_weights_were_not_fitted_on_is_said(folder: Path, tmp_path: Pat
     assert "no spaces between words" in " ".join(printed(make_run_terminal_blocks(made.path)).split())
     labels = tmp_path / "labels.jsonl"
     labels.write_text(
-        "".join(
-            json.dumps({"query": "who sells tools", "doc_id": "p1", "relevance": n}) + "\n" for n in (0, 1)
-        )
+        "".join(json.dumps({"query": "who sells tools", "doc_id": "p1", "relevance": n}) + "\n" for n in (0, 1))
     )
     with pytest.raises(UsageError, match="judges 'p1' twice"):
         eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", options=replace(OPTIONS, labels=str(labels)))
@@ -210,9 +182,7 @@ def test_every_family_has_a_score_and_an_interval(run: Run) -> None:
     found = [row for row in RunFolder(run.path).read_results() if row.measure == "found" and row.variant]
     assert {row.variant for row in found} == set(FAMILIES)
     sentence = [row for row in found if row.variant == "sentence" and row.system in SYSTEMS]
-    assert all(
-        row.n in plan_passage_draw_sizes(OPTIONS.questions) and row.ci_low is not None for row in sentence
-    )
+    assert all(row.n in plan_passage_draw_sizes(OPTIONS.questions) and row.ci_low is not None for row in sentence)
 
 
 @pytest.fixture(scope="module")
@@ -244,17 +214,13 @@ def test_systems_that_may_be_the_best_are_asked_about_more(drawn: Run) -> None:
     asked, chances = asked_passages(drawn), rows(drawn, "p_best")
     assert {asked[name] for name in SYSTEMS} <= {first, last}
     assert max(asked[name] for name in SYSTEMS) == last
-    assert all(
-        (row.value or 0) < 0.1 or asked[name] == last for name, row in chances.items() if name in SYSTEMS
-    )
+    assert all((row.value or 0) < 0.1 or asked[name] == last for name, row in chances.items() if name in SYSTEMS)
 
 
 def test_what_not_all_were_asked_is_not_shown_and_not_judged(wards: Path, tmp_path: Path) -> None:
     """A system that is out after the first draw has no answer to the later questions, which is not a wrong one."""
     options = replace(DRAWS, tolerance=0.001)
-    made = eb.choose(
-        ["bm25", "bm25?k1=1.5", "wordllama?dims=2"], wards, out=tmp_path / "run", options=options
-    )
+    made = eb.choose(["bm25", "bm25?k1=1.5", "wordllama?dims=2"], wards, out=tmp_path / "run", options=options)
     asked = asked_passages(made)
     assert (asked["bm25"], asked["wordllama?dims=2"]) == plan_passage_draw_sizes(DRAWS.questions)[::-1]
     (matrix,) = json.loads((made.path / "matrix.json").read_text())
@@ -295,9 +261,7 @@ def test_the_questions_to_judge_next_have_passages_of_the_corpus(run: Run, folde
 def test_labels_move_the_choice(run: Run, folder: Path) -> None:
     """Questions of which jaccard alone finds the passages: as their judgements say, or as texts in one file."""
     labels = folder / "labels.jsonl"
-    lines = [
-        {"query": f"ward {place} crates tools", "doc_id": f"p{place}", "relevance": 1} for place in range(30)
-    ]
+    lines = [{"query": f"ward {place} crates tools", "doc_id": f"p{place}", "relevance": 1} for place in range(30)]
     labels.write_text("".join(json.dumps(row) + "\n" for row in lines))
     options = ChoiceOptions(questions=60, resamples=50, labels=str(labels))
     again = eb.choose(SYSTEMS, folder / "corpus.jsonl", out=folder / "labelled", options=options)
@@ -311,9 +275,7 @@ def test_labels_move_the_choice(run: Run, folder: Path) -> None:
 def test_questions_without_judgements_are_those_to_judge(folder: Path) -> None:
     """The user's own, by their ids."""
     queries = folder / "queries.jsonl"
-    queries.write_text(
-        "".join(json.dumps({"id": f"q{i}", "text": f"who guards ward {i}"}) + "\n" for i in range(8))
-    )
+    queries.write_text("".join(json.dumps({"id": f"q{i}", "text": f"who guards ward {i}"}) + "\n" for i in range(8)))
     options = ChoiceOptions(questions=20, resamples=50, queries=str(queries))
     made = eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", out=folder / "asked", options=options)
     named = [json.loads(line) for line in (made.path / "to_grade.jsonl").read_text().splitlines()]
@@ -348,14 +310,10 @@ def test_mistakes_are_told_before_any_work(
     (folder / "foreign.jsonl").write_text('{"query": "a question", "doc_id": "elsewhere", "relevance": 1}\n')
     (folder / "others.jsonl").write_text('{"id": "x", "text": "another question"}\n')
     files = ("labels", "queries")
-    named: dict[str, Any] = {
-        name: str(folder / value) if name in files else value for name, value in options.items()
-    }
+    named: dict[str, Any] = {name: str(folder / value) if name in files else value for name, value in options.items()}
 
     def wrong() -> Run:
-        return eb.choose(
-            systems, folder / "corpus.jsonl", out=folder / "wrong", options=ChoiceOptions(**named)
-        )
+        return eb.choose(systems, folder / "corpus.jsonl", out=folder / "wrong", options=ChoiceOptions(**named))
 
     with pytest.raises(UsageError, match=said):
         wrong()
@@ -455,13 +413,9 @@ def test_money_that_ends_while_questions_are_written_keeps_them(folder: Path, tm
     with StubServer(chat=asking()) as stub:
         options = written(stub, "&price=100&price_output=100", kinds="fact")
         with pytest.raises(BudgetExceeded):
-            eb.choose(
-                SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=0.2
-            )
+            eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=0.2)
         assert RunFolder(tmp_path / "run").read_manifest()["status"] == "partial"
-        made = eb.choose(
-            SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=20.0
-        )
+        made = eb.choose(SYSTEMS[:2], folder / "corpus.jsonl", out=tmp_path / "run", options=options, max_usd=20.0)
     assert made.manifest["status"] == "finished"
     assert told_of(made)["corpus"]["written"] > 0
     keys = [json.loads(line)["key"] for line in (made.path / "drafts.jsonl").read_text().splitlines()]
@@ -487,9 +441,7 @@ def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
     judged = {key: json.loads(line)["passages"] for key, line in named.items()}
     qrels = folder / "qrels.tsv"
     grades = [
-        f"{key}\t{doc['id']}\t{1 if place else 5}"
-        for key, docs in judged.items()
-        for place, doc in enumerate(docs)
+        f"{key}\t{doc['id']}\t{1 if place else 5}" for key, docs in judged.items() for place, doc in enumerate(docs)
     ]
     qrels.write_text("\n".join(["query-id\tcorpus-id\tscore", *grades]) + "\n")
     eb.rag.golden(
@@ -516,12 +468,7 @@ def test_the_shipped_weights_are_those_of_the_signals() -> None:
 
 def test_where_nothing_can_be_asked_nothing_is_to_be_judged(tmp_path: Path) -> None:
     """A single passage asks no question that tells systems apart: no empty file, and no commands that would fail."""
-    lone = [
-        {
-            "id": "a",
-            "text": "The shop opens at nine on every day but Sunday, when nobody is there to sell it.",
-        }
-    ]
+    lone = [{"id": "a", "text": "The shop opens at nine on every day but Sunday, when nobody is there to sell it."}]
     made = eb.choose(SYSTEMS[:2], lone, out=tmp_path / "run", tokenizer="words", options=OPTIONS)
     assert not (made.path / "to_grade.jsonl").exists()
     text = printed(make_run_terminal_blocks(made.path))
@@ -585,9 +532,7 @@ def test_people_judge_what_tells_most_and_their_marks_count(run: Run, folder: Pa
     ]
     assert told_of(again)["corpus"]["judged"] == len(expected)
     # One relevant passage: nDCG@10 says its place. With the sentence in it, each would be the first.
-    labelled = read_parquet(
-        RunFolder(again.path).locate_cell_items("choice", "corpus", "jaccard"), ITEM_COLUMNS
-    )
+    labelled = read_parquet(RunFolder(again.path).locate_cell_items("choice", "corpus", "jaccard"), ITEM_COLUMNS)
     gains = {item: value for item, variant, _, value in labelled.iter_rows() if variant == "labels"}
     assert set(gains) == set(expected)
     places = [round(2 ** (1 / gain) - 1, 6) for gain in gains.values() if gain]
@@ -621,9 +566,7 @@ def test_passages_are_shown(tmp_path: Path) -> None:
     assert done.stdout.startswith("a.md#1\n\n    Harbours\n")
     [shown] = [
         json.loads(line)
-        for line in CliRunner()
-        .invoke(build_app_with_commands("choose"), [*asked, "--json"])
-        .stdout.splitlines()
+        for line in CliRunner().invoke(build_app_with_commands("choose"), [*asked, "--json"]).stdout.splitlines()
     ]
     assert (shown["id"], shown["text"]) == ("a.md#1", f"Harbours\n\n{HARBOUR}")
     assert shown["question"] in HARBOUR

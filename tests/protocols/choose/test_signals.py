@@ -104,9 +104,7 @@ def test_half_of_the_shared_rare_words_are_gone() -> None:
 def test_a_title_is_taken_out_with_its_sentence() -> None:
     """A passage that begins with its title is searched without it where it asks."""
     texts = [f"Of harbours. {HARBOUR}", f"Of bread. {BAKERY}", *FILLER]
-    found = take_passage_sentences_for_questions(
-        texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7
-    )
+    found = take_passage_sentences_for_questions(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
     assert not any("Of harbours" in text for text in found.texts)
 
 
@@ -188,12 +186,8 @@ See https://example.org/a/long/path.html and www.example.org/other/page for more
 
 def test_people_are_asked_about_prose_alone() -> None:
     """Of a page of documentation: neither the second half of a heading, nor code, addresses, a table or a template."""
-    asked = {
-        (take_sentence_out(DOCUMENT, make_seeded_generator(seed, "x")) or ("",))[0] for seed in range(40)
-    }
-    assert not any(
-        sign in one for one in asked for sign in ("edition", "{", "boat", "example.org", "|", "entry")
-    )
+    asked = {(take_sentence_out(DOCUMENT, make_seeded_generator(seed, "x")) or ("",))[0] for seed in range(40)}
+    assert not any(sign in one for one in asked for sign in ("edition", "{", "boat", "example.org", "|", "entry"))
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.protocols.compare import (
-    ComparableRun,
-    compare_systems,
-    list_ranked_system_groups,
-    read_comparable_run,
-)
+from embassay.protocols.compare import ComparableRun, compare_systems, list_ranked_system_groups, read_comparable_run
 from embassay.protocols.compare_claims import make_contrast_claim, make_first_place_claims
 from embassay.protocols.gate import ThresholdVerdict, judge_against_baseline
 from embassay.protocols.kernel.tables import SCORE
@@ -43,9 +38,7 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     poor = {query: sorted(grades, key=lambda key: grades[key]) for query, grades in judged.items()}
     poor |= {f"q{i}": [*poor[f"q{i}"][3:], *poor[f"q{i}"][:3]] for i in range(10)}
     good = {query: sorted(grades, key=lambda key: -grades[key]) for query, grades in judged.items()}
-    eb.rag.score(
-        judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300, out=tmp_path / "fair"
-    )
+    eb.rag.score(judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300, out=tmp_path / "fair")
     fair = compare_systems(read_comparable_run(tmp_path / "fair"), "good", "poor")
     assert make_contrast_claim(fair.contrasts[0]).relation == "beats"
 

@@ -74,22 +74,15 @@ def test_the_overall_score_is_tested_alone_and_parts_among_themselves(tmp_path: 
     tasks = ("preference", "robustness", "sensitivity")
     both = over.headline, other.headline
     standings = [SystemStanding("overall", "", "overall", one) for one in both]
-    standings += [
-        SystemStanding(task, name, "m", one) for task in tasks for name in ("", "x", "y") for one in both
-    ]
+    standings += [SystemStanding(task, name, "m", one) for task in tasks for name in ("", "x", "y") for one in both]
     same = replace(both[0], system="twin")
     standings += [SystemStanding("clustering", "", "m", one) for one in (both[0], same)]
     write_standings(path, standings)
     found = {
-        (one.task, one.dataset): one
-        for one in compare_systems(read_comparable_run(path), "good", "twin").contrasts
+        (one.task, one.dataset): one for one in compare_systems(read_comparable_run(path), "good", "twin").contrasts
     }
     assert found["overall", ""].p_adjusted == found["overall", ""].p
-    assert [found[key].tests for key in (("overall", ""), ("preference", ""), ("robustness", "x"))] == [
-        1,
-        3,
-        6,
-    ]
+    assert [found[key].tests for key in (("overall", ""), ("preference", ""), ("robustness", "x"))] == [1, 3, 6]
     assert found["preference", ""].p_adjusted == pytest.approx(min(1, 3 * found["preference", ""].p))
     assert found["preference", ""].smallest > found["overall", ""].smallest
     still = found["clustering", ""]
@@ -106,9 +99,7 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     values["s1"] = values["s0"] - 0.055 + noise - noise.mean()
     run = read_comparable_run(write_run(tmp_path / "run", values))
     found = compare_systems(run, "s0", "s1")
-    pairs = compare_headlines_of_all_systems([one.headline for one in run.at(("overall", "", "overall"))])[
-        "pairs"
-    ]
+    pairs = compare_headlines_of_all_systems([one.headline for one in run.at(("overall", "", "overall"))])["pairs"]
     [same] = [one for one in pairs if {one["a"], one["b"]} == {"s0", "s1"}]
     assert found.among is not None
     assert found.among.pairs == 15
@@ -159,9 +150,7 @@ def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None
 def test_lower_is_better_turns_the_ranks(tmp_path: Path) -> None:
     path = write_run(tmp_path / "run", VALUES)
     standings = [
-        SystemStanding("score", "d", "Harm@10", one.headline)
-        for one in read_standings(path)
-        if one.task == TASK
+        SystemStanding("score", "d", "Harm@10", one.headline) for one in read_standings(path) if one.task == TASK
     ]
     write_standings(path, standings)
     [found] = list_ranked_system_groups(read_comparable_run(path))
@@ -188,10 +177,7 @@ def test_over_datasets(tmp_path: Path) -> None:
     gaps = [0.02, 0.05, 0.03, 0.08, -0.01, 0.04]
     standings = [
         SystemStanding(
-            TASK,
-            f"set{i}",
-            MEASURE,
-            SystemHeadlineValue(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side]),
+            TASK, f"set{i}", MEASURE, SystemHeadlineValue(name, 0.5 + gap * (name == "a"), 50, 0.5 + draws[side])
         )
         for i, gap in enumerate(gaps)
         for side, name in enumerate("ab")
@@ -242,9 +228,7 @@ def test_folders_that_hold_nothing(tmp_path: Path) -> None:
 
 def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
     draws = np.array([0.1, 1 / 3, math.nan, 5e-324])
-    write_standings(
-        tmp_path, [SystemStanding("t", "d", "m", SystemHeadlineValue("a", None, 0, draws, "how", "why"))]
-    )
+    write_standings(tmp_path, [SystemStanding("t", "d", "m", SystemHeadlineValue("a", None, 0, draws, "how", "why"))])
     [read] = read_standings(tmp_path)
     assert read.headline.replicates.tobytes() == draws.tobytes()
     assert (read.headline.value, read.headline.reason) == (None, "why")
@@ -253,10 +237,7 @@ def test_every_bit_of_a_replicate_is_kept(tmp_path: Path) -> None:
 def test_pairing_asks_for_the_same_items() -> None:
     run = {"protocol": "sage", "arguments": {"seed": 1, "limit": 5}, "datasets": []}
     assert determine_replicate_pairing(run, json.loads(json.dumps(run))).paired
-    assert (
-        "limit differs"
-        in determine_replicate_pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
-    )
+    assert "limit differs" in determine_replicate_pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
     assert "draw resamples differently" in determine_replicate_pairing(run, {**run, "resampling": 2}).reason
     assert "protocol differs" in determine_replicate_pairing(run, {**run, "protocol": "pteb"}).reason
 
@@ -278,9 +259,7 @@ def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path
 
 def test_two_systems_are_told_the_run_that_has_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The nearest folder with both; without one, the form alone."""
-    eb.sage.run(
-        ["jaccard", "rouge"], tasks=["sensitivity"], limit=4, tokenizer="words", out=tmp_path / "runs" / "a"
-    )
+    eb.sage.run(["jaccard", "rouge"], tasks=["sensitivity"], limit=4, tokenizer="words", out=tmp_path / "runs" / "a")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError) as told:
         eb.compare("rouge", "jaccard")

@@ -13,10 +13,7 @@ NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 
 
 @given(
-    NAMES,
-    st.sampled_from([">=", "<=", ">", "<"]),
-    st.floats(-100, 100),
-    st.sampled_from(["value", "lower", "upper"]),
+    NAMES, st.sampled_from([">=", "<=", ">", "<"]), st.floats(-100, 100), st.sampled_from(["value", "lower", "upper"])
 )
 def test_a_bar_reads_back(system: str, sign: str, number: float, end: str) -> None:
     """Any system's name, also one with parameters, and any number as it is printed."""

@@ -56,19 +56,7 @@ TEN = {"paraphrasers": "selection", "score": "scoring", **{name: name for name i
 BY_PEOPLE = {"validation", "questions"}
 """Kinds without a row of a score until people or a writer answered."""
 COMPARED = {
-    *(
-        "sage",
-        "pteb",
-        "original",
-        "hteb",
-        "score",
-        "names",
-        "hume",
-        "mteb",
-        "calibration",
-        "choose",
-        "versions",
-    ),
+    *("sage", "pteb", "original", "hteb", "score", "names", "hume", "mteb", "calibration", "choose", "versions")
 }
 """Kinds whose systems can be held against an earlier run's."""
 SIGNS = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}

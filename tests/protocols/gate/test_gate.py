@@ -24,11 +24,7 @@ from embassay.protocols.gate import (
     parse_system_renames,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
-from embassay.protocols.thresholds import (
-    list_threshold_scores,
-    parse_score_threshold,
-    read_results_for_thresholds,
-)
+from embassay.protocols.thresholds import list_threshold_scores, parse_score_threshold, read_results_for_thresholds
 from embassay.records import ResultRow
 from embassay.report.terminal import gate_verdicts_view
 from embassay.runs.folder import RunFolder
@@ -39,9 +35,7 @@ ITEMS = np.random.default_rng(5).uniform(0.3, 0.7, 300)
 
 
 def verdict(run: Path, text: str) -> ThresholdVerdict:
-    [found] = iterate_score_threshold_verdicts(
-        [parse_score_threshold(text)], read_results_for_thresholds(run)
-    )
+    [found] = iterate_score_threshold_verdicts([parse_score_threshold(text)], read_results_for_thresholds(run))
     return found
 
 
@@ -65,9 +59,7 @@ def test_a_score_without_a_value_or_interval_is_not_tested(tmp_path: Path) -> No
     run = write_run(tmp_path / "run", {"a": ITEMS})
     folder = RunFolder(run)
     rows = folder.read_results()
-    empty = ResultRow(
-        "sage", "overall", "", "", "", "", "b", "overall", None, 0, None, None, "", 1, "retrieval failed"
-    )
+    empty = ResultRow("sage", "overall", "", "", "", "", "b", "overall", None, 0, None, None, "", 1, "retrieval failed")
     folder.write_results([*rows, empty])
     found = verdict(run, "sage.overall[b]>=0.1")
     assert (found.met, found.stops, found.reason) == (None, True, "retrieval failed")
@@ -168,9 +160,7 @@ def test_no_worse(tmp_path: Path) -> None:
     """A fall that the data can show is a miss; one within the margin is none; a rise is none."""
     noise = np.random.default_rng(6).normal(0, 0.02, 300)
     base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}))
-    now = read_comparable_run(
-        write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise})
-    )
+    now = read_comparable_run(write_run(tmp_path / "now", {"a": ITEMS - 0.02 + noise, "b": ITEMS + 0.02 + noise}))
     verdicts = {one.bar: one for one in judge_against_baseline(now, base)}
     assert {bar: one.met for bar, one in verdicts.items()} == {
         "sage.overall[a] no worse": False, "sage.overall[b] no worse": True,
@@ -216,9 +206,7 @@ def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:
     assert found["sage.overall[b] no worse"].stops
     # Of two that are not tested alike, the one that fails the gate is told apart, in the table and in the first line.
     words = {bar: describe_gate_verdict(one) for bar, one in found.items()}
-    assert words["sage.overall[b] no worse"] != describe_gate_verdict(
-        ThresholdVerdict(None, bar="x", met=None)
-    )
+    assert words["sage.overall[b] no worse"] != describe_gate_verdict(ThresholdVerdict(None, bar="x", met=None))
     fatal = [one for one in found.values() if one.met is None and one.stops]
     harmless = [replace(one, stops=False) for one in fatal]
     assert describe_threshold_verdict_counts(fatal) != describe_threshold_verdict_counts(harmless)
@@ -245,9 +233,7 @@ def test_what_never_had_a_value_is_no_bar(tmp_path: Path) -> None:
 
 def test_a_test_that_is_not_paired_says_so_everywhere(tmp_path: Path) -> None:
     """Met or missed: in the line of each bar of table, Markdown and JUnit, with the reason."""
-    now = read_comparable_run(
-        write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5})
-    )
+    now = read_comparable_run(write_run(tmp_path / "now", {"a": ITEMS, "b": ITEMS - 0.2}, arguments={"limit": 5}))
     base = read_comparable_run(write_run(tmp_path / "base", {"a": ITEMS, "b": ITEMS}, arguments={"limit": 9}))
     found = judge_against_baseline(now, base)
     assert {one.met for one in found} == {True, False}

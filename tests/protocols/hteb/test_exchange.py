@@ -37,17 +37,11 @@ def test_files_are_called_as_those_that_were_published():
     """The hashes of two, and the folder of their generator."""
     hashes = {
         ("summarised_expansion", DATE): "44926b631fa339f369a0d695176b20044969fb6292b83133e8c86ce4ec7e313e",
-        (
-            "translation",
-            "2026-09-15T11:32:54Z",
-        ): "c46cda2f3acfbe0d5f1ea05c2a33086824fd705ca4f29dd6b867ef6390d45fc9",
+        ("translation", "2026-09-15T11:32:54Z"): "c46cda2f3acfbe0d5f1ea05c2a33086824fd705ca4f29dd6b867ef6390d45fc9",
     }
     assert {one: hash_generation_metadata(named(*one)) for one in hashes} == hashes
     assert encode_generator_folder("cyankiwi/gemma-4-31B-it-AWQ-4bit") == "cyankiwi~2Fgemma-4-31B-it-AWQ-4bit"
-    assert make_transformed_set_file_names(named("translation", None))[:2] == (
-        "data.parquet",
-        "metadata.JSON",
-    )
+    assert make_transformed_set_file_names(named("translation", None))[:2] == ("data.parquet", "metadata.JSON")
 
 
 @pytest.mark.parametrize(
@@ -74,15 +68,7 @@ def pairs_of(root):
     return [(path, next(path.parent.glob("metadata*.JSON"))) for path in sorted(root.rglob("data*.parquet"))]
 
 
-TASKS = (
-    "sts",
-    "classification",
-    "clustering",
-    "pair_classification",
-    "reranking",
-    "retrieval",
-    "summarization",
-)
+TASKS = ("sts", "classification", "clustering", "pair_classification", "reranking", "retrieval", "summarization")
 
 
 @pytest.fixture
@@ -91,11 +77,7 @@ def made(transformer, tmp_path):
 
     def run(task, **more):
         _, model = transformer(copying=0.2)
-        more = {
-            "transformations": ("summarised_expansion", "translation", "cross_translation"),
-            "limit": 6,
-            **more,
-        }
+        more = {"transformations": ("summarised_expansion", "translation", "cross_translation"), "limit": 6, **more}
         return eb.hteb.run(
             ["jaccard"], transformer=model, out=tmp_path / f"run-{task}", tasks=(task,), runs=1, tokenizer="words",
             options=QUICK, **more,
@@ -109,15 +91,11 @@ def test_what_is_written_a_strict_reader_takes_and_we_score_alike(made, tmp_path
     """Of every task; imported again, the files give the same scores under every transformation."""
     done = made(task)
     request = HtebRequest((), tasks=(task,), limit=6, options=QUICK)
-    written = export(
-        ParaphraseSet.open(done.path), request, tmp_path / "root", generator="org/model", date=DATE
-    )
+    written = export(ParaphraseSet.open(done.path), request, tmp_path / "root", generator="org/model", date=DATE)
     assert len(written) == 3
     for data, metadata in pairs_of(tmp_path / "root"):
         told, rows = strict(data, metadata)
-        assert all(
-            row["original"].keys() == row[f"{told['transformation']}_seed_1337"].keys() for row in rows
-        )
+        assert all(row["original"].keys() == row[f"{told['transformation']}_seed_1337"].keys() for row in rows)
         assert told["generation_statistics"]["text_fields_with_fallback"] == 0
     found = import_reference_transformation_files(tmp_path / "root", tmp_path / "set")
     assert set(found.texts) == {
@@ -129,8 +107,7 @@ def test_what_is_written_a_strict_reader_takes_and_we_score_alike(made, tmp_path
     )  # fmt: skip
     keys = ("task", "dataset", "subset", "variant", "system", "measure", "value")
     first, second = (
-        [[row[key] for key in keys] for row in run.results.to_dicts() if row["task"] == task]
-        for run in (done, again)
+        [[row[key] for key in keys] for row in run.results.to_dicts() if row["task"] == task] for run in (done, again)
     )
     assert first == second
 
@@ -150,9 +127,7 @@ def test_a_failed_slot_is_stored_empty(transformer, tmp_path, pairs):
     [(data, metadata)] = pairs_of(tmp_path / "root")
     _, rows = strict(data, metadata)
     empty = [
-        row
-        for row in rows
-        if "" in (row["expansion_seed_1337"]["sentence1"], row["expansion_seed_1337"]["sentence2"])
+        row for row in rows if "" in (row["expansion_seed_1337"]["sentence1"], row["expansion_seed_1337"]["sentence2"])
     ]
     assert len(empty) == one.statistics["records_with_fallback"]
     found = import_reference_transformation_files(tmp_path / "root", tmp_path / "set")
@@ -215,9 +190,7 @@ def test_metadata_of_older_files_are_read():
     """What the reference itself drops of them, and null for what was not counted."""
     counts = {**good()["generation_statistics"], "source": "stored", "stages": {}}
     counts |= dict.fromkeys(("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons"))
-    found = upgrade_and_validate_metadata(
-        good(format_version=3, generation_statistics=counts), Path("m.JSON")
-    )
+    found = upgrade_and_validate_metadata(good(format_version=3, generation_statistics=counts), Path("m.JSON"))
     assert found == good()
 
 
@@ -271,9 +244,7 @@ def test_other_columns_and_other_originals_are_refused(root, tmp_path):
     told = json.loads(metadata.read_text("utf-8")) | {"seed_transform": 1338, "generation_datetime": None}
     told["generation_statistics"] |= {"records_total": 5, "records_targeted": 5}
     (other / "metadata.JSON").write_text(json.dumps(told), "utf-8")
-    frame.head(5).rename({"translation_seed_1337": "translation_seed_1338"}).write_parquet(
-        other / "data.parquet"
-    )
+    frame.head(5).rename({"translation_seed_1337": "translation_seed_1338"}).write_parquet(other / "data.parquet")
     with pytest.raises(DataError, match="originals"):
         import_reference_transformation_files(root, tmp_path / "a")
     frame.head(5).write_parquet(other / "data.parquet")
@@ -315,16 +286,10 @@ def kept(tmp_path, root, *, dataset="mine", transformation="expansion"):
 def test_slots_are_those_that_the_reference_chooses(tmp_path):
     """Of a record with several texts the first that counts; of pairs all left ones first; of a corpus that was left
     alone nothing."""
-    before = [
-        {"text": f"t{i}", "title": f"head {i}", "label_text": "x", "label": i, "language": "eng"}
-        for i in (1, 2)
-    ]
+    before = [{"text": f"t{i}", "title": f"head {i}", "label_text": "x", "label": i, "language": "eng"} for i in (1, 2)]
     after = [{**one, "text": one["text"] + "!"} for one in before]
     found = kept(tmp_path, authors(tmp_path / "a", before, after))
-    assert [(row.text, row.wording, row.lang) for row in found] == [
-        ("t1", "t1!", "eng"),
-        ("t2", "t2!", "eng"),
-    ]
+    assert [(row.text, row.wording, row.lang) for row in found] == [("t1", "t1!", "eng"), ("t2", "t2!", "eng")]
     pairs = [{"sent1": ["a", "b"], "sent2": ["c", "d"], "labels": [0, 1], "title": "no", "language": "en-de"}]
     found = kept(tmp_path / "b", authors(tmp_path / "b" / "root", pairs, pairs))
     assert [(row.text, row.lang, row.outcome) for row in found] == [

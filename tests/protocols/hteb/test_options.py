@@ -25,11 +25,7 @@ from embassay.protocols.hteb.options import (
     set_options_to_reference,
 )
 from embassay.protocols.hteb.slots import TASKS, NumberedTextSlots, TransformationSlot
-from embassay.protocols.hteb.transformers import (
-    LLMTextTransformer,
-    has_wrong_length_change,
-    parse_transformed_text,
-)
+from embassay.protocols.hteb.transformers import LLMTextTransformer, has_wrong_length_change, parse_transformed_text
 
 LANGUAGES = {
     "banking77": ("Turkish", "Turkish", "Arabic"),
@@ -45,10 +41,7 @@ LANGUAGES = {
 @pytest.mark.parametrize("dataset", LANGUAGES)
 def test_a_dataset_goes_to_the_language_of_the_reference(dataset):
     """Seven datasets with three seeds each, as the authors' code draws them."""
-    assert (
-        tuple(draw_translation_language(dataset, seed, TARGETS) for seed in (1337, 1338, 1339))
-        == LANGUAGES[dataset]
-    )
+    assert tuple(draw_translation_language(dataset, seed, TARGETS) for seed in (1337, 1338, 1339)) == LANGUAGES[dataset]
 
 
 def test_texts_go_to_the_languages_of_the_reference():
@@ -159,9 +152,7 @@ def test_reference_sets_every_trap():
     assert (texts.length, texts.seeds, texts.documents, texts.arabic) == ("reference",) * 4
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"top_k": 0}, {"top_p": 0}, {"max_tokens": 0}, {"retries": -1}, {"length": "x"}]
-)
+@pytest.mark.parametrize("wrong", [{"top_k": 0}, {"top_p": 0}, {"max_tokens": 0}, {"retries": -1}, {"length": "x"}])
 def test_settings_that_cannot_be_are_refused(wrong):
     """Before anything is asked."""
     with pytest.raises(UsageError):
@@ -193,17 +184,9 @@ def test_equal_texts_are_asked_for_once_but_where_languages_are_drawn():
     """One language for all: one answer; a language for each: as many as there are places."""
     slots = _slots([("a b", "en"), ("a b", "en"), ("c d", "en")])
     options = TransformOptions()
+    assert len({one.place for one in slots.list_slots_to_fill(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
     assert (
-        len({one.place for one in slots.list_slots_to_fill(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
-    )
-    assert (
-        len(
-            {
-                one.place
-                for one in slots.list_slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
-            }
-        )
-        == 3
+        len({one.place for one in slots.list_slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)}) == 3
     )
 
 
@@ -213,19 +196,13 @@ def test_translation_leaves_out_both_languages_of_a_pair():
     slots = _slots([("ein Satz", label), ("ein Satz", "en-de")], "biosses")
     found = list(slots.list_slots_to_fill(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
     assert [one.written for one in found] == ["German", "English"]
-    assert found[0].language == draw_translation_language(
-        "biosses-sts", 1337, ("Spanish", "Turkish", "Arabic")
-    )
+    assert found[0].language == draw_translation_language("biosses-sts", 1337, ("Spanish", "Turkish", "Arabic"))
     assert found[0].place != found[1].place
 
 
 def test_title_and_body_share_a_language_unless_as_in_the_reference():
     """One draw for a document, the title's."""
-    rows = (
-        ("title:d", "Foxes", "en", 0),
-        ("document:d", "Red ones.", "en", 1),
-        ("query:q", "Which?", "en", 2),
-    )
+    rows = (("title:d", "Foxes", "en", 0), ("document:d", "Red ones.", "en", 1), ("query:q", "Which?", "en", 2))
     slots = NumberedTextSlots("retrieval", "mine", rows)
     for documents, alike in (("one-language", True), ("reference", False)):
         options = TransformOptions(documents=documents)

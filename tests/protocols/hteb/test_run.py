@@ -73,18 +73,13 @@ def test_axes_are_plain_means_and_the_total_is_theirs(finished):
     """Of each measure, on the dataset and over all; the gap is score minus original."""
     _, _, done = finished
     for measure in ("overall", "delta"):
-        of = {
-            part: value(done, part, measure)
-            for part in (*TRANSFORMATIONS, *map(format_axis_part_name, AXES), TOTAL)
-        }
+        of = {part: value(done, part, measure) for part in (*TRANSFORMATIONS, *map(format_axis_part_name, AXES), TOTAL)}
         for axis in AXES:
             assert of[format_axis_part_name(axis)] == pytest.approx(
                 np.mean([of[one] for one in select_axis_transformations(axis)])
             )
         assert of[TOTAL] == pytest.approx(np.mean([of[format_axis_part_name(axis)] for axis in AXES]))
-    assert value(done, TOTAL, "delta") == pytest.approx(
-        value(done, TOTAL, "overall") - value(done, TOTAL, "original")
-    )
+    assert value(done, TOTAL, "delta") == pytest.approx(value(done, TOTAL, "overall") - value(done, TOTAL, "original"))
     assert done.manifest["status"] == "finished"
 
 
@@ -92,14 +87,7 @@ def test_a_run_has_its_tables_report_and_view(finished):
     """Every table that one dataset fills, a page with the profile, and a table on the terminal."""
     _, _, done = finished
     tables = {file.stem for file in done.path.glob("tables/*.csv")}
-    assert {
-        "hteb_scores",
-        "hteb_changes",
-        "hteb_cells",
-        "hteb_tests",
-        "hteb_profiles",
-        "hteb_texts",
-    } <= tables
+    assert {"hteb_scores", "hteb_changes", "hteb_cells", "hteb_tests", "hteb_profiles", "hteb_texts"} <= tables
     assert {"hteb_languages", "hteb_groups"} <= tables
     page = write_report(done.path).read_text("utf-8")
     assert "hteb-profiles" in page
@@ -113,10 +101,7 @@ def test_every_row_has_a_value_or_a_reason_and_is_there_once(finished):
     _, _, done = finished
     every = done.results.to_dicts()
     assert all(row["value"] is not None or row["reason"] for row in every)
-    keys = [
-        (r["task"], r["dataset"], r["subset"], r["lang"], r["variant"], r["system"], r["measure"])
-        for r in every
-    ]
+    keys = [(r["task"], r["dataset"], r["subset"], r["lang"], r["variant"], r["system"], r["measure"]) for r in every]
     assert len(set(keys)) == len(keys)
 
 
@@ -177,14 +162,8 @@ def test_one_transformation_weighs_a_sixth_or_a_ninth():
 def test_a_generator_that_returns_its_input_changes_nothing(transformer, tmp_path):
     """On all seven tasks: every gap is 0, and every text counts as unchanged."""
     _, model = transformer(copying=1.0)
-    done = run(
-        model, tmp_path / "run", limit=6, seed=7, transformations=("paraphrasing", "cross_translation")
-    )
-    deltas = [
-        row
-        for row in rows(done, measure="delta")
-        if row["variant"] in ("paraphrasing", "cross_translation", "")
-    ]
+    done = run(model, tmp_path / "run", limit=6, seed=7, transformations=("paraphrasing", "cross_translation"))
+    deltas = [row for row in rows(done, measure="delta") if row["variant"] in ("paraphrasing", "cross_translation", "")]
     known = [row["value"] for row in deltas if row["value"] is not None]
     assert len(known) > 20
     assert set(known) == {0.0}
@@ -194,9 +173,7 @@ def test_a_generator_that_returns_its_input_changes_nothing(transformer, tmp_pat
 def test_a_generator_that_always_fails(transformer, tmp_path, pairs):
     """As in the reference the score is the original's, with every text failed; by default there is no score."""
     _, model = transformer(failing=1.0)
-    kept = run(
-        model, tmp_path / "kept", datasets=[pairs()], on_failure="original", transformations=("expansion",)
-    )
+    kept = run(model, tmp_path / "kept", datasets=[pairs()], on_failure="original", transformations=("expansion",))
     assert value(kept, TOTAL, "overall") == value(kept, TOTAL, "original")
     assert value(kept, TOTAL, "delta") == 0.0
     assert {row["value"] for row in rows(kept, measure="failed")} == {1.0}
@@ -209,9 +186,7 @@ def test_a_generator_that_always_fails(transformer, tmp_path, pairs):
 def test_answers_that_are_no_text_are_drawn_again_with_the_next_seeds(transformer, tmp_path, pairs):
     """Three retries by default, each a new draw; then the text has failed, and is counted by its kind."""
     server, model = transformer(empty=1.0)
-    done = run(
-        model, tmp_path / "run", datasets=[pairs(4)], transformations=("summarise",), on_failure="original"
-    )
+    done = run(model, tmp_path / "run", datasets=[pairs(4)], transformations=("summarise",), on_failure="original")
     assert sum(server.requests.values()) == 8 * 4
     rows = ParaphraseSet.open(done.path).rows("summarise", "pairs", 1337)
     assert {(row.outcome, row.attempts, row.seed) for row in rows} == {("invalid text", 4, 1340)}
@@ -264,11 +239,7 @@ def test_clustering_starts_from_the_seed_of_its_run(transformer, tmp_path):
     for done in (moving, fixed):
         own = [row for row in rows(done, measure="delta", system="wordllama") if "seed=" in row["variant"]]
         assert {row["value"] for row in own} == {0.0}
-    starts = [
-        row["value"]
-        for row in rows(fixed, measure="original", system="wordllama")
-        if "seed=" in row["variant"]
-    ]
+    starts = [row["value"] for row in rows(fixed, measure="original", system="wordllama") if "seed=" in row["variant"]]
     assert len(set(starts)) == 1
 
 
@@ -279,9 +250,7 @@ def test_lengths_can_be_enforced(transformer, tmp_path, pairs):
     table = pl.read_csv(taken.path / "tables" / "hteb_texts.csv")
     assert table["wrong way %"].to_list() == [100.0]
     strict = TransformOptions(length="enforced", retries=1)
-    refused = run(
-        model, tmp_path / "refused", datasets=[pairs(4)], transformations=("expansion",), generation=strict
-    )
+    refused = run(model, tmp_path / "refused", datasets=[pairs(4)], transformations=("expansion",), generation=strict)
     kept = ParaphraseSet.open(refused.path).rows("expansion", "pairs", 1337)
     assert {(row.outcome, row.attempts) for row in kept} == {("wrong length", 2)}
 
@@ -290,9 +259,7 @@ def test_a_cut_answer_is_no_text(transformer, tmp_path, pairs):
     """However much of it can be read."""
     _, model = transformer(chat=lambda _: Reply('{"transformed_text": "The ferry was sold', finish="length"))
     options = TransformOptions(retries=1)
-    done = run(
-        model, tmp_path / "run", datasets=[pairs(4)], transformations=("expansion",), generation=options
-    )
+    done = run(model, tmp_path / "run", datasets=[pairs(4)], transformations=("expansion",), generation=options)
     kept = ParaphraseSet.open(done.path).rows("expansion", "pairs", 1337)
     assert {row.outcome for row in kept} == {"cut"}
     assert [row["value"] for row in rows(done, measure="delta")] == [None] * len(rows(done, measure="delta"))
@@ -381,10 +348,7 @@ def test_candidates_are_compared_by_cosine_or_as_the_model_compares(transformer,
     """As in the reference: by the model's own similarity, its queries told from its documents. Worked out by hand."""
     _, model = transformer(copying=1.0)
     path = tmp_path / "rank.jsonl"
-    sides = {
-        "positive": ["eels see trees"],
-        "negative": ["a fox", "the long river of the north bends to the east"],
-    }
+    sides = {"positive": ["eels see trees"], "negative": ["a fox", "the long river of the north bends to the east"]}
     path.write_text("".join(json.dumps({"id": f"q{i}", "query": q, **sides}) + "\n"
                             for i, q in enumerate(["eel", "rivers"])), "utf-8")  # fmt: skip
     found = {}
@@ -397,12 +361,7 @@ def test_candidates_are_compared_by_cosine_or_as_the_model_compares(transformer,
             transformations=("paraphrasing",), options=HtebOptions(resamples=60, candidates=value),
         )  # fmt: skip
         [row] = rows(
-            done,
-            measure="original",
-            system="lengths",
-            dataset="rank",
-            task="reranking",
-            variant="paraphrasing",
+            done, measure="original", system="lengths", dataset="rank", task="reranking", variant="paraphrasing"
         )
         found[value] = row["value"]
         assert ({"query", "document"} <= system.roles) == (value == "reference")
@@ -451,13 +410,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     _, model = transformer()
     more = {"transformations": ("translation",), "options": HtebOptions(resamples=20)}
     done = eb.hteb.run(
-        ["jaccard"],
-        transformer=model,
-        datasets=["hteb"],
-        out=tmp_path / "run",
-        runs=1,
-        tokenizer="words",
-        **more,
+        ["jaccard"], transformer=model, datasets=["hteb"], out=tmp_path / "run", runs=1, tokenizer="words", **more
     )
     scored = rows(done, variant=TOTAL, measure="delta", system="jaccard")
     assert len({row["dataset"] for row in scored if row["dataset"] and row["value"] is not None}) == 31
@@ -473,10 +426,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
 def test_a_system_that_is_no_member_of_a_family_is_refused(pairs):
     """Before any work."""
     request = HtebRequest(
-        ("wordllama",),
-        datasets=(str(pairs()),),
-        families=(("x", (("a", 1.0), ("b", 2.0))),),
-        tokenizer="words",
+        ("wordllama",), datasets=(str(pairs()),), families=(("x", (("a", 1.0), ("b", 2.0))),), tokenizer="words"
     )
     with pytest.raises(UsageError, match="'a'"):
         HtebProtocol().forecast_run_cost(request)
@@ -507,9 +457,7 @@ def test_echo_without_json_is_no_text(transformer, tmp_path, pairs):
         "invalid JSON"
     }
     free = run(model, tmp_path / "free", **more, generation=TransformOptions(structured=False))
-    assert {one.outcome for one in ParaphraseSet.open(free.path).rows("paraphrasing", "pairs", 1337)} == {
-        "copied"
-    }
+    assert {one.outcome for one in ParaphraseSet.open(free.path).rows("paraphrasing", "pairs", 1337)} == {"copied"}
 
 
 def test_texts_that_have_nothing_recorded_are_found_before_the_run(tmp_path):
@@ -521,9 +469,6 @@ def test_texts_that_have_nothing_recorded_are_found_before_the_run(tmp_path):
         ["jaccard"], datasets=["sample"], out=tmp_path / "some", tasks=["sts", "clustering"], limit=14,
         options=HtebOptions(resamples=60, languages="reference"), **wanted,
     )  # fmt: skip
-    values = {
-        row["task"]: row["value"]
-        for row in rows(some, measure="original", system="jaccard", dataset="sample")
-    }
+    values = {row["task"]: row["value"] for row in rows(some, measure="original", system="jaccard", dataset="sample")}
     assert values["sts"] is not None
     assert values.get("clustering") is None

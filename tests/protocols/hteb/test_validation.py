@@ -35,11 +35,7 @@ def fill(folder, items, rate):
         for row in rows:
             adequacy, fluency = rate(key[row["pair_id"]], number % 3)
             turned = row["text"] != key[row["pair_id"]].text
-            row |= {
-                "adequacy": adequacy,
-                "fluency": fluency if turned else 1,
-                "fluency2": 1 if turned else fluency,
-            }
+            row |= {"adequacy": adequacy, "fluency": fluency if turned else 1, "fluency2": 1 if turned else fluency}
         with path.open("w", encoding="utf-8", newline="") as stream:
             writer = csv.DictWriter(stream, list(rows[0]))
             writer.writeheader()
@@ -67,9 +63,7 @@ def test_ratings_are_summed_up_by_transformation_and_criterion(study):
     """Means over pairs, the share at 3 or more, and full agreement where all say the same."""
     folder, items = study
     fill(
-        folder,
-        items,
-        lambda item, _: (known(item), 5) if item.is_dummy else (4 if item.lang == "expansion" else 2, 3),
+        folder, items, lambda item, _: (known(item), 5) if item.is_dummy else (4 if item.lang == "expansion" else 2, 3)
     )
     scored = score_rating_study(folder)
     found = {(one.transformation, one.criterion): one for one in scored.outcomes}
@@ -85,11 +79,7 @@ def test_ratings_are_summed_up_by_transformation_and_criterion(study):
 def test_a_rater_who_fails_a_dummy_is_left_out(study):
     """With the dummies named, and the others' ratings counted."""
     folder, items = study
-    fill(
-        folder,
-        items,
-        lambda item, rater: (3 if rater == 0 else known(item), 5) if item.is_dummy else (5 - rater, 5),
-    )
+    fill(folder, items, lambda item, rater: (3 if rater == 0 else known(item), 5) if item.is_dummy else (5 - rater, 5))
     scored = score_rating_study(folder)
     assert set(scored.rejected) == {"expansion-rater1", "translation-rater1"}
     adequacy = [one for one in scored.outcomes if one.criterion == "adequacy"]
@@ -100,9 +90,7 @@ def test_a_rater_who_fails_a_dummy_is_left_out(study):
 def test_a_system_is_asked_how_similar_it_finds_the_pairs(study):
     """Whether its similarity follows people: for each transformation and for all."""
     folder, items = study
-    fill(
-        folder, items, lambda item, rater: (known(item), 5) if item.is_dummy else (1 + len(item.text2) % 5, 4)
-    )
+    fill(folder, items, lambda item, rater: (known(item), 5) if item.is_dummy else (1 + len(item.text2) % 5, 4))
     scored = score_rating_study(folder, systems=("jaccard",))
     assert [(system, name, n) for system, name, _, n in scored.drift] == [
         ("jaccard", "", 20), ("jaccard", "expansion", 10), ("jaccard", "translation", 10),
@@ -145,15 +133,9 @@ def test_means_are_those_of_numpy(study):
     """Of unequal ratings, over pairs and not over ratings."""
     folder, items = study
     fill(
-        folder,
-        items,
-        lambda item, rater: (known(item), 5) if item.is_dummy else (1 + (len(item.text) + rater) % 5, 4),
+        folder, items, lambda item, rater: (known(item), 5) if item.is_dummy else (1 + (len(item.text) + rater) % 5, 4)
     )
-    of = {
-        item.pair_id: [1 + (len(item.text) + rater) % 5 for rater in range(3)]
-        for item in items
-        if not item.is_dummy
-    }
+    of = {item.pair_id: [1 + (len(item.text) + rater) % 5 for rater in range(3)] for item in items if not item.is_dummy}
     for one in score_rating_study(folder).outcomes:
         own = [ratings for pair, ratings in of.items() if pair.startswith(one.transformation)]
         expected = np.mean(own) if one.criterion == "adequacy" else 4.0

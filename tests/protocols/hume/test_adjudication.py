@@ -11,11 +11,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
-from embassay.protocols.hume.adjudication import (
-    correct_gold_by_adjudication,
-    export_gold,
-    list_disputed_items,
-)
+from embassay.protocols.hume.adjudication import correct_gold_by_adjudication, export_gold, list_disputed_items
 from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import AnswerStore, SubmittedAnswer, open_answer_store, stored_annotations
@@ -34,9 +30,7 @@ class Case:
         self.store: AnswerStore = open_answer_store(self.folder)
         self.seq = 0
 
-    def say(
-        self, who: str, item: str, value: Any, flag: str = "", comment: str = "", kind: str = "person"
-    ) -> None:
+    def say(self, who: str, item: str, value: Any, flag: str = "", comment: str = "", kind: str = "person") -> None:
         self.store.add_annotator(who, kind)  # type: ignore[arg-type]
         self.seq += 1
         draft = SubmittedAnswer(item, value, self.seq, 1.0, flag, comment, "t")
@@ -142,10 +136,7 @@ def test_what_all_people_say_against_gold(tmp_path: Path) -> None:
     case.annotate("ann", i0=_other(case, 0))
     case.annotate("bob", i0=_other(case, 0))
     assert case.disputes() == []
-    assert (case.corrections()[0].why, case.corrections()[0].after) == (
-        "contradicted",
-        case.gold[case.items[0]],
-    )
+    assert (case.corrections()[0].why, case.corrections()[0].after) == ("contradicted", case.gold[case.items[0]])
     found = case.corrections("consensus")[0]
     assert (found.why, found.after) == ("consensus", _other(case, 0))
 
@@ -155,14 +146,10 @@ def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
     case = Case(tmp_path / "study", "classification")
     case.annotate("one")
     case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
-    rows = [
-        row.model_copy(update={"kind": "simulated"}) for row in read_answers_of_files_and_store(case.folder)
-    ]
+    rows = [row.model_copy(update={"kind": "simulated"}) for row in read_answers_of_files_and_store(case.folder)]
     assert [one.simulated for one in list_disputed_items(case.folder, case.task, rows)] == [True, True]
     rows = [
-        row.model_copy(update={"kind": "person"})
-        if (row.annotator_id, row.item_id) == ("one", case.items[0])
-        else row
+        row.model_copy(update={"kind": "person"}) if (row.annotator_id, row.item_id) == ("one", case.items[0]) else row
         for row in rows
     ]
     found = {one.item: one.simulated for one in list_disputed_items(case.folder, case.task, rows)}
@@ -223,13 +210,7 @@ def test_every_run_reads_the_gold(tmp_path: Path, family: Family) -> None:
     told = [json.loads(line) for line in (tmp_path / "gold" / "corrections.jsonl").read_text().splitlines()]
     assert [one["why"] for one in told].count("changed") == done.counts[case.task.name]["changed"]
     assert "because" in told[0]["reasons"]
-    for name in (
-        "corrections.jsonl",
-        "gold.jsonl",
-        "items.jsonl",
-        "study.json",
-        f"data/{case.task.name}.jsonl",
-    ):
+    for name in ("corrections.jsonl", "gold.jsonl", "items.jsonl", "study.json", f"data/{case.task.name}.jsonl"):
         text = (tmp_path / "gold" / name).read_text()
         assert not any(f'"{who}"' in text for who in ("ann", "bob", "judy"))
 

@@ -91,10 +91,7 @@ def test_groups() -> None:
 def test_none() -> None:
     """One annotator, or two without a common item, have no ceiling; nobody at all is an error."""
     alone = leave_one_out_human_ceiling(people("sts", R1))
-    assert (
-        convert_estimate_for_record(alone.value).value,
-        convert_estimate_for_record(alone.value).reason,
-    ) == (
+    assert (convert_estimate_for_record(alone.value).value, convert_estimate_for_record(alone.value).reason) == (
         None,
         "only one annotator, so there are no others to compare with",
     )
@@ -112,9 +109,7 @@ def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
     def rater() -> list:
         noisy = [i % 4 if rng.random() < 0.7 else int(rng.integers(4)) for i in range(600)]
         if family == "reranking":
-            return [
-                tuple(int(rng.random() < (0.8 if place < 3 else 0.1)) for place in range(7)) for _ in noisy
-            ]
+            return [tuple(int(rng.random() < (0.8 if place < 3 else 0.1)) for place in range(7)) for _ in noisy]
         return [str(one) if family == "clustering" else one for one in noisy]
 
     study, system = people(family, rater(), rater(), rater()), rater()
@@ -129,9 +124,7 @@ def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
     votes = [["x", "x", "y"], ["x", "y", "y"], ["x", "x", "x"]]
     study = people("classification", *map(list, zip(*votes, strict=True)))
     system = {"00": "x", "01": "x", "02": "y"}
-    assert score_system_against_random_annotator(study, system).value == pytest.approx(
-        (2 / 3 + 1 / 3 + 0) / 3
-    )
+    assert score_system_against_random_annotator(study, system).value == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
     two = people("sts", R1, R2)
     answers = {f"{i:02}": float(value) for i, value in enumerate([0, 2, 1, 3, 5, 4, 2, 3])}
     expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2

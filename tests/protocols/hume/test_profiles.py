@@ -45,9 +45,7 @@ def _answered(folder: StudyFolder, **levels: str) -> None:
     for place, (name, level) in enumerate(levels.items()):
         store.add_annotator(name)
         for at, (item, label) in enumerate(gold.items()):
-            store.save(
-                name, "mood", SubmittedAnswer(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t")
-            )
+            store.save(name, "mood", SubmittedAnswer(item, (label + (at < place % 4)) % 3, at + 1, 2.0, tab="t"))
         store.save_profile_answers(name, {"language:eng": level} if level else {})
     store.close()
 

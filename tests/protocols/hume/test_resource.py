@@ -14,8 +14,7 @@ from embassay.stats import Estimate
 
 def _pair(lang: str, human: float, **models: float) -> DatasetLanguageRecord:
     scores = tuple(
-        SystemScore(system=name, kind="embedding", score=Estimate(value=value))
-        for name, value in models.items()
+        SystemScore(system=name, kind="embedding", score=Estimate(value=value)) for name, value in models.items()
     )
     return DatasetLanguageRecord(
         task=f"t-{lang}-{human}", dataset=f"d{human}", lang=lang, family="sts", measure="spearman", n=9,
@@ -25,8 +24,7 @@ def _pair(lang: str, human: float, **models: float) -> DatasetLanguageRecord:
 
 def _table(*pairs: DatasetLanguageRecord) -> dict[tuple[str, str], dict[str, object]]:
     places = tuple(
-        SystemMeanAndRank(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1)
-        for name in ("a", "b")
+        SystemMeanAndRank(system=name, kind="embedding", mean=Estimate(value=0.5), rank=1) for name in ("a", "b")
     )
     table = resource_table(Summary(title="t", source="study", seed=7, pairs=pairs, places=places), 7)
     names = [one.name for one in table.columns]

@@ -56,9 +56,7 @@ def _gold(family: Family, n: int = N) -> dict[str, Any]:
     return {f"i{k}": values[family](k) for k in range(n)}
 
 
-def _values(
-    family: Family, noise: float, who: str = "s-1", seed: int = 1, n: int = N, **more: Any
-) -> list[Any]:
+def _values(family: Family, noise: float, who: str = "s-1", seed: int = 1, n: int = N, **more: Any) -> list[Any]:
     rows = simulate_task_answers(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
     return [row.value for row in rows]
 
@@ -110,12 +108,7 @@ def test_ratings_err_by_a_share_of_the_scale() -> None:
 @given(
     st.floats(-50, 50),
     st.sampled_from(
-        [
-            RatingScale(),
-            RatingScale(low=1, high=4),
-            RatingScale(step=0.5),
-            RatingScale(low=-1, high=1, step=0.4),
-        ]
+        [RatingScale(), RatingScale(low=1, high=4), RatingScale(step=0.5), RatingScale(low=-1, high=1, step=0.4)]
     ),
 )
 def test_on_scale(rating: float, scale: RatingScale) -> None:
@@ -135,9 +128,7 @@ def test_annotators_and_seeds_err_apart_and_again(family: Family) -> None:
     assert own != _values(family, 0.3, seed=2, n=60)
     if family != "clustering":
         gold = dict(reversed(_gold(family, 60).items()))
-        assert own[::-1] == [
-            row.value for row in simulate_task_answers(_task(family), gold, "s-1", noise=0.3, seed=1)
-        ]
+        assert own[::-1] == [row.value for row in simulate_task_answers(_task(family), gold, "s-1", noise=0.3, seed=1)]
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.01, float("nan")])
@@ -150,9 +141,7 @@ def test_noise_is_a_share(noise: float) -> None:
 def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:
     """A study that people have answered, in a file or on its pages, is refused; scripts may answer again."""
     drawn = draw_study(
-        StudySampleRequest(
-            name="s", tasks=[TaskSampleRequest(data="sample", family=["sts"], n=5, lang=["eng"])]
-        )
+        StudySampleRequest(name="s", tasks=[TaskSampleRequest(data="sample", family=["sts"], n=5, lang=["eng"])])
     )
     folder = read_study(write_study(tmp_path / "s", drawn.study, drawn.items, drawn.gold))
     write_annotations(folder.path, KIND, simulate_annotators(folder, 2, noise=0.1, seed=1))

@@ -26,12 +26,7 @@ def _items(task: TaskSpec, *gold: object) -> list[StudyItem]:
 def test_annotations_by_annotator_and_item_in_order() -> None:
     """Whatever the order of the rows; what was left open is not there."""
     gold = map_items_to_gold_values(EMOTION, _items(EMOTION, 0, 2))
-    rows = [
-        Annotation("1", "z", 2),
-        Annotation("1", "a", "2"),
-        Annotation("0", "a", 1),
-        Annotation("0", "z", None),
-    ]
+    rows = [Annotation("1", "z", 2), Annotation("1", "a", "2"), Annotation("0", "a", 1), Annotation("0", "z", None)]
     answers = answers_by_annotator(EMOTION, gold, rows)
     assert list(answers) == ["a", "z"]
     assert answers == {"a": {"0": 1, "1": 2}, "z": {"1": 2}}
@@ -44,11 +39,7 @@ def test_values_by_family() -> None:
     rows = [Annotation("0", "a", " 1 "), Annotation("1", "a", 1), Annotation("2", "a", "  ")]
     assert answers_by_annotator(TOPICS, gold, rows) == {"a": {"0": "1", "1": "1"}}
     assert map_items_to_gold_values(RANKED, _items(RANKED, [2, 0, 1])) == {"0": (2, 0, 1)}
-    assert answers_by_annotator(RANKED, {"0": (2, 0, 1)}, [Annotation("0", "a", [True, 0, 1])])["a"]["0"] == (
-        1,
-        0,
-        1,
-    )
+    assert answers_by_annotator(RANKED, {"0": (2, 0, 1)}, [Annotation("0", "a", [True, 0, 1])])["a"]["0"] == (1, 0, 1)
     assert answers_by_annotator(RATED, {"0": 2.5}, [Annotation("0", "a", "4")]) == {"a": {"0": 4.0}}
 
 

@@ -71,16 +71,12 @@ def test_every_suite_is_planned_with_nothing_at_hand(name: str) -> None:
 def test_documents_are_counted_as_documents() -> None:
     """MS MARCO has 8,841,823 passages, each in 19 versions; its 6,980 queries are not its size."""
     request = Request(("jaccard",), datasets=("msmarco",), tokenizer="words", options=SageOptions())
-    constant = next(
-        cell for cell in SageProtocol().forecast_run_cost(request).cells if cell.system == "constant"
-    )
+    constant = next(cell for cell in SageProtocol().forecast_run_cost(request).cells if cell.system == "constant")
     assert constant.items == 8_841_823
     assert constant.texts == 19 * 8_841_823
     # A limit draws documents; those that are relevant to a query stay.
     limited = next(
-        c
-        for c in SageProtocol().forecast_run_cost(replace(request, limit=500)).cells
-        if c.system == "constant"
+        c for c in SageProtocol().forecast_run_cost(replace(request, limit=500)).cells if c.system == "constant"
     )
     assert limited.items == read_catalogue_entries()["msmarco"].relevant == 7_433
 
@@ -94,8 +90,7 @@ def test_what_is_here_is_planned_as_it_is() -> None:
     alone = SageProtocol().forecast_run_cost(replace(request, datasets=("sample",)))
     # Time and what the process holds already are the moment's.
     here, there = (
-        [replace(cell, seconds=0.0, memory_bytes=0) for cell in told.cells if cell.fetched]
-        for told in (both, alone)
+        [replace(cell, seconds=0.0, memory_bytes=0) for cell in told.cells if cell.fetched] for told in (both, alone)
     )
     assert here == there
     absent = {cell.system: cell.items for cell in both.cells if not cell.fetched}
@@ -137,9 +132,7 @@ def test_amounts_follow_languages_limits_and_sets() -> None:
     known = read_catalogue_entries()
     assert compute_dataset_sizes_from_record(known["sts17"]) == DatasetItemCounts(5_346)
     assert compute_dataset_sizes_from_record(known["sts17"], ("en-en", "es-es")) == DatasetItemCounts(500)
-    assert compute_dataset_sizes_from_record(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetItemCounts(
-        200
-    )
+    assert compute_dataset_sizes_from_record(known["sts17"], ("en-en", "ko-ko"), 100) == DatasetItemCounts(200)
     assert compute_dataset_sizes_from_record(known["arxiv-p2p"], (), 500) == DatasetItemCounts(31 * 500)
     assert compute_dataset_sizes_from_record(known["askubuntu"], (), 10).other == 10
     assert compute_dataset_sizes_from_record(known["banking77"]) == DatasetItemCounts(3_080, 10_003)

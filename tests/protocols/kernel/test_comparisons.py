@@ -55,8 +55,7 @@ def test_no_interval_no_ranks():
     assert scope["rank_low"] == []
     assert "no interval" in scope["reason"]
     assert (
-        "fewer than two"
-        in compare_headlines_of_all_systems([SystemHeadlineValue("a", 0.5, 9, np.empty(0))])["reason"]
+        "fewer than two" in compare_headlines_of_all_systems([SystemHeadlineValue("a", 0.5, 9, np.empty(0))])["reason"]
     )
 
 
@@ -68,8 +67,6 @@ def test_an_interval_does_not_leave_the_range_of_its_measure(tmp_path) -> None:
     assert high is not None
     assert high > 1
     assert replace(free, bounds=(0.0, 1.0)).interval == (low, 1.0)
-    write_standings(
-        tmp_path, [SystemStanding("t", "", "m", one) for one in (free, replace(free, bounds=(0.0, 1.0)))]
-    )
+    write_standings(tmp_path, [SystemStanding("t", "", "m", one) for one in (free, replace(free, bounds=(0.0, 1.0)))])
     assert [one.headline.bounds[1] for one in read_standings(tmp_path)] == [np.inf, 1.0]
     assert replace(free, value=1.2, bounds=(0.0, 1.0)).interval[1] == 1.2

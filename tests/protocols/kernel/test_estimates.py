@@ -28,10 +28,7 @@ def test_an_interval_stays_within_what_its_measure_can_be() -> None:
 
 def test_no_row_of_a_small_run_leaves_its_scale(tmp_path) -> None:
     """Six pairs, three of a kind: the rows of cells, datasets, tasks and of all tasks."""
-    rows = [
-        {"text": f"word{n} a", "text2": f"word{n} {'b' if n % 2 else 'c d'}", "label": n % 2}
-        for n in range(6)
-    ]
+    rows = [{"text": f"word{n} a", "text2": f"word{n} {'b' if n % 2 else 'c d'}", "label": n % 2} for n in range(6)]
     run = eb.pteb.run(
         ["jaccard"], original_only=True, datasets=[rows], tasks=("pair_classification",), tokenizer="words",
         out=tmp_path / "run", options=eb.pteb.PtebOptions(resamples=100),

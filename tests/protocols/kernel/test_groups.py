@@ -107,9 +107,7 @@ def test_summaries_of_one_source_are_no_items_of_their_own() -> None:
         values = np.repeat(rng.normal(0, 1, 40), 8) + rng.normal(0, 1, 320)
         context = PtebContext(f"{world}", open_tokenizer("words"), 1, PtebOptions(resamples=300))
         for place, groups in enumerate((None, labels)):
-            row = estimate(
-                values[:, None], lambda means: means[..., 0], context, "items", groups=groups
-            ).score("m")
+            row = estimate(values[:, None], lambda means: means[..., 0], context, "items", groups=groups).score("m")
             assert row.ci_low is not None
             assert row.ci_high is not None
             held[place] += row.ci_low <= 0 <= row.ci_high

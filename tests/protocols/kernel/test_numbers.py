@@ -44,9 +44,7 @@ def test_share_gives_counts_first_under_a_hundred() -> None:
     assert numbers.format_share_with_count(0.5, 100) == "50.0% (50 of 100)"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0%"), (1.0, "100%"), (0.004, "<1%"), (0.996, ">99%"), (0.5, "50%")]
-)
+@pytest.mark.parametrize(("value", "text"), [(0.0, "0%"), (1.0, "100%"), (0.004, "<1%"), (0.996, ">99%"), (0.5, "50%")])
 def test_percent_keeps_none_and_all_apart_from_nearly(value: float, text: str) -> None:
     """0% and 100% are said only of none and all."""
     assert numbers.format_percent(value) == text
@@ -54,13 +52,7 @@ def test_percent_keeps_none_and_all_apart_from_nearly(value: float, text: str) -
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [
-        (0.0004, "0 ms"),
-        (0.9996, "1.0 s"),
-        (59.96, "1 min"),
-        (3599, "1 h"),
-        (3600 * 3 + 60 * 12, "3 h 12 min"),
-    ],
+    [(0.0004, "0 ms"), (0.9996, "1.0 s"), (59.96, "1 min"), (3599, "1 h"), (3600 * 3 + 60 * 12, "3 h 12 min")],
 )
 def test_durations_change_unit_where_they_round(seconds: float, text: str) -> None:
     """No `60.0 s` and no `60 min`."""
@@ -77,14 +69,8 @@ def test_dates_that_are_none_stay_as_they_are() -> None:
 def test_counts_have_separators_and_their_noun_its_number() -> None:
     """12,480 texts, 1 query, 2 queries."""
     assert numbers.format_count(12480) == "12,480"
-    assert (numbers.format_noun_count(1, "query"), numbers.format_noun_count(2, "query")) == (
-        "1 query",
-        "2 queries",
-    )
-    assert (numbers.format_small_count_in_words(3), numbers.format_small_count_in_words(40)) == (
-        "three",
-        "40",
-    )
+    assert (numbers.format_noun_count(1, "query"), numbers.format_noun_count(2, "query")) == ("1 query", "2 queries")
+    assert (numbers.format_small_count_in_words(3), numbers.format_small_count_in_words(40)) == ("three", "40")
 
 
 def test_plain_is_ascii_for_everything_the_report_prints() -> None:

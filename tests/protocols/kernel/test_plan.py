@@ -133,9 +133,7 @@ def test_what_is_missing_is_said(part: Path, tmp_path: Path) -> None:
     shutil.rmtree(part / "cqadupstack-tex")
     run = sage.run(["jaccard"], datasets=["beir"], tokenizer="words", options=sage.SageOptions(resamples=20),
                    out=tmp_path / "run")  # fmt: skip
-    row = run.results.filter(
-        pl.col("dataset") == "", pl.col("task") == "retrieval", pl.col("system") == "jaccard"
-    )
+    row = run.results.filter(pl.col("dataset") == "", pl.col("task") == "retrieval", pl.col("system") == "jaccard")
     assert "13 of 15 sets of beir" in row["method"][0]
     assert "13 of 15 sets of beir" in (run.path / "tables" / "retrieval_augmented.md").read_text("utf-8")
     (told,) = run.manifest["suites"]
@@ -215,9 +213,7 @@ def test_tasks_of_the_run_choose_members(mirror: Path) -> None:
     assert [one.name for one in plan.datasets] == ["billsum", "cnn-dailymail", "sumpubmed"]
     assert plan.suites[0].count() == (3, 3)
     with pytest.raises(UsageError, match="has no datasets for robustness"):
-        SageProtocol().plan_run(
-            Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options)
-        )
+        SageProtocol().plan_run(Request(("jaccard",), ("robustness",), ("beir",), tokenizer="words", options=options))
 
 
 def test_suites_and_datasets_together(mirror: Path) -> None:

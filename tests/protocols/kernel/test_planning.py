@@ -19,9 +19,7 @@ NAMES = ("sts", "classification", "clustering", "pair_classification")
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """A file that has the columns of classification and of clustering."""
-    rows = [
-        {"text": f"t {one}", "label": "ab"[one % 2], "split": ("train", "test")[one // 4]} for one in range(8)
-    ]
+    rows = [{"text": f"t {one}", "label": "ab"[one % 2], "split": ("train", "test")[one // 4]} for one in range(8)]
     path = tmp_path / "intents.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -70,8 +68,6 @@ def test_a_chosen_task_that_is_none(table: Path) -> None:
 
 def test_a_chosen_task_changes_nothing_about_the_file(table: Path) -> None:
     """A mapping still reaches it, and what is computed of it is found again."""
-    request = RunRequest(
-        ("jaccard",), datasets=(f"{table}?tasks=clustering", "sample"), mapping={"text": "text"}
-    )
+    request = RunRequest(("jaccard",), datasets=(f"{table}?tasks=clustering", "sample"), mapping={"text": "text"})
     assert request.dataset(request.datasets[0]).mapping == (("text", "text"),)
     assert open_dataset(request.datasets[0]).fingerprint == open_dataset(str(table)).fingerprint

@@ -19,12 +19,7 @@ from embassay.stats.few_labels import compute_judge_corrected_mean
 
 def of(people, judge, every, **more):
     return estimate_judge_assisted_mean(
-        "mean",
-        np.asarray(people, float),
-        np.asarray(judge, float),
-        np.asarray(every, float),
-        bounds=(1, 5),
-        **more,
+        "mean", np.asarray(people, float), np.asarray(judge, float), np.asarray(every, float), bounds=(1, 5), **more
     )
 
 

@@ -53,13 +53,8 @@ def test_a_field_finds_its_value_in_the_item_of_a_row():
         *figure,
         note="All.",
     )
-    assert table.rows == (
-        ("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0),
-        ("b", None, 0, None, "bb", None, None, None),
-    )
-    assert (
-        table.format_table_as_markdown().splitlines()[4] == "| a | 0.50 | 1 | 75.0 | aa | 50.0 | n/a | 75.0 |"
-    )
+    assert table.rows == (("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0), ("b", None, 0, None, "bb", None, None, None))
+    assert table.format_table_as_markdown().splitlines()[4] == "| a | 0.50 | 1 | 75.0 | aa | 50.0 | n/a | 75.0 |"
     assert table.note == "All."
 
 
@@ -110,9 +105,7 @@ def test_csv_has_every_digit_and_markdown_two():
 def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
     """Caption, label, headings of rows, bold for who may be first, broken cells; names are printed as they are."""
     body = ["Models & more", ["a_b", "0.50<br>0.02"], [r"\input{x}", "0.40"]]
-    made = FormattedReportTable(
-        "100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)})
-    )
+    made = FormattedReportTable("100% of it", ["system", "overall"], "lr", body, "A note_.", frozenset({(1, 1)}))
     text = made.render_as_latex("sage_table1")
     assert r"\caption{100\% of it. Bold: may be first according to the run's tests.}" in text
     assert r"\label{tab:sage-table1}" in text
@@ -126,9 +119,7 @@ def test_latex_is_for_a_paper_and_obeys_nobody(tmp_path):
 def test_latex_leaves_out_columns_without_a_value():
     """The note names them; bold stays where it was; a table without any value keeps all its columns."""
     body = ["Models", ["a", "n/a", "0.50"], ["b", "n/a", "n/a"]]
-    made = FormattedReportTable(
-        "t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)})
-    )
+    made = FormattedReportTable("t", ["system", "overall", "sts"], "lrr", body, "A note.", frozenset({(1, 2)}))
     text = made.render_as_latex("t")
     assert r"\begin{tabular}{lr}" in text
     assert r"system & sts \\" in text

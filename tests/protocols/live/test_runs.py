@@ -35,9 +35,7 @@ ASKED = {f"q{number}": f"{text} {number}" for number, text in enumerate([*DOCUME
 def ask(
     out: Path | None, function: Any, questions: dict[str, str] = ASKED, depth: int = 3, **manners: Any
 ) -> LiveRetrieverRunOutcome:
-    retriever = FunctionRetriever(
-        function, depth, "here:find", RetrieverRequestLimits(1, **{"attempts": 1, **manners})
-    )
+    retriever = FunctionRetriever(function, depth, "here:find", RetrieverRequestLimits(1, **{"attempts": 1, **manners}))
     with ask_retrievers_for_runs([retriever], QuestionsToAsk(questions, depth), out) as runs:
         return runs[0]
 
@@ -124,9 +122,7 @@ def test_the_money_ends_it(tmp_path: Path) -> None:
         (tmp_path / "find.json").write_text(json.dumps(said))
         with (
             pytest.raises(BudgetExceeded),
-            ask_retrievers_for_runs(
-                [str(tmp_path / "find.json")], QuestionsToAsk(ASKED, 3), tmp_path, max_usd=0.55
-            ),
+            ask_retrievers_for_runs([str(tmp_path / "find.json")], QuestionsToAsk(ASKED, 3), tmp_path, max_usd=0.55),
         ):
             raise AssertionError("not reached")
     assert len((tmp_path / "retrieved" / "find.jsonl").read_text().splitlines()) == 5
@@ -156,9 +152,7 @@ def test_the_scores_are_those_of_the_exported_file(files: Path) -> None:
     """Of ids, of texts and of pairs alike, by a function given as a run."""
     places = {name: str(files / f"{name}.jsonl") for name in ("queries", "corpus")}
     exported = files / "exported.jsonl"
-    exported.write_text(
-        "".join(json.dumps({"query_id": q, "documents": find(t, 4)}) + "\n" for q, t in ASKED.items())
-    )
+    exported.write_text("".join(json.dumps({"query_id": q, "documents": find(t, 4)}) + "\n" for q, t in ASKED.items()))
     measures = ["nDCG@3", "RR", "R@1"]
     given = {
         "file": str(exported),
@@ -193,28 +187,14 @@ def test_failed_questions_do_not_count(files: Path) -> None:
     assert (row["n"], row["total"], row["value"]) == (len(ASKED) - 1, len(ASKED), 1.0)
     assert not any("lacks" in note.text for note in one.record.notes)
     two = embassay.rag.score(
-        files / "qrels.tsv",
-        {"mine": failing_on({"q3", "q4"})},
-        measures=["RR"],
-        resamples=50,
-        queries=queries,
+        files / "qrels.tsv", {"mine": failing_on({"q3", "q4"})}, measures=["RR"], resamples=50, queries=queries
     )
     row = two.values.row(0, named=True)
     assert row["value"] is None
     assert "failed on 2 of 20" in row["reason"]
 
 
-COMMAND = [
-    sys.executable,
-    "-m",
-    "embassay",
-    "rag",
-    "score",
-    "--qrels",
-    "qrels.tsv",
-    "--queries",
-    "queries.jsonl",
-]
+COMMAND = [sys.executable, "-m", "embassay", "rag", "score", "--qrels", "qrels.tsv", "--queries", "queries.jsonl"]
 
 
 @pytest.mark.slow
@@ -229,9 +209,7 @@ def test_killed_and_gone_on_with_nothing_is_asked_twice_and_nothing_lost(tmp_pat
     faults = Faults(refused=0.03, broken=0.03, reset=0.02)
     with StubServer(latency=0.01, faults=faults) as stub:
         (tmp_path / "search.json").write_text(
-            json.dumps(
-                {"url": f"{stub.url}/search", "answer": "data.results", "attempts": 9, "concurrency": 4}
-            )
+            json.dumps({"url": f"{stub.url}/search", "answer": "data.results", "attempts": 9, "concurrency": 4})
         )
         command = [*COMMAND, "--retriever", "search.json", "-m", "RR", "--out", "out", "--resamples", "50"]
         answers = tmp_path / "out" / "retrieved" / "search.jsonl"
@@ -290,9 +268,7 @@ def test_an_error_that_a_server_sends_as_an_answer_is_a_failure(tmp_path: Path) 
     with StubServer() as stub:
         template = tmp_path / "find.json"
         template.write_text(json.dumps({"url": f"{stub.url}/refusing", "attempts": 1}))
-        asked = ask_retrievers_for_runs(
-            [str(template)], QuestionsToAsk({"a": "x", "b": "y"}, 3), tmp_path / "out"
-        )
+        asked = ask_retrievers_for_runs([str(template)], QuestionsToAsk({"a": "x", "b": "y"}, 3), tmp_path / "out")
         with pytest.raises(ModelError, match="answered none of 2 questions"):
             asked.__enter__()
     assert not (tmp_path / "out" / "retrieved" / "find.jsonl").read_bytes()
@@ -322,18 +298,8 @@ def test_odd_lists_are_scored_as_they_are_and_told(files: Path) -> None:
     places = {name: str(files / f"{name}.jsonl") for name in ("queries", "corpus")}
     scored = embassay.rag.score(files / "qrels.tsv", given, measures=["RR", "P@2"], resamples=10, **places)
     values = {(row["run"], row["measure"]): row["value"] for row in scored.values.to_dicts()}
-    assert {name: values[name, "RR"] for name in given} == {
-        "repeats": 1.0,
-        "unknown": 0.5,
-        "rising": 1.0,
-        "fewer": 1.0,
-    }
+    assert {name: values[name, "RR"] for name in given} == {"repeats": 1.0, "unknown": 0.5, "rising": 1.0, "fewer": 1.0}
     assert values["repeats", "P@2"] == values["fewer", "P@2"] == 0.5
     notes = " ".join(note.text for note in scored.record.notes)
-    for said in (
-        "repeat an earlier result",
-        "not in the corpus",
-        "increases with the rank",
-        "fewer: 20 of 20 lists",
-    ):
+    for said in ("repeat an earlier result", "not in the corpus", "increases with the rank", "fewer: 20 of 20 lists"):
         assert said in notes

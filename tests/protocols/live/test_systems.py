@@ -81,17 +81,11 @@ def functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def values(run: Any, system: str) -> dict[tuple[str, ...], float | None]:
     rows = RunFolder(run.path).read_results()
-    return {
-        (row.measure, row.variant, row.subset): row.value
-        for row in rows
-        if row.system == system and row.dataset
-    }
+    return {(row.measure, row.variant, row.subset): row.value for row in rows if row.system == system and row.dataset}
 
 
 @pytest.mark.parametrize("name", ["find", "texts"])
-def test_the_probe_of_versions_says_of_a_retriever_what_it_says_of_its_model(
-    functions: Path, name: str
-) -> None:
+def test_the_probe_of_versions_says_of_a_retriever_what_it_says_of_its_model(functions: Path, name: str) -> None:
     """By ids, and by texts; asked once for each corpus, and nothing on the second run."""
     arguments: Any = {"out": functions / "run", "options": VERSIONS, "tokenizer": "words", "limit": 12}
     arguments["retrievers"] = [f"asked=mine.py:{name}"]
@@ -108,15 +102,10 @@ def test_the_probe_of_versions_says_of_a_retriever_what_it_says_of_its_model(
 def test_a_choice_takes_a_retriever_as_it_takes_its_model(functions: Path) -> None:
     """The places of every passage are the same, so both have one score, and neither is better."""
     run = eb.choose(
-        ["wordllama", "jaccard"],
-        "sample",
-        out=functions / "run",
-        options=CHOICE,
-        retrievers=["asked=mine.py:find"],
+        ["wordllama", "jaccard"], "sample", out=functions / "run", options=CHOICE, retrievers=["asked=mine.py:find"]
     )
     ours, theirs = (
-        read_parquet(run.path / "items" / "choice" / "sample" / f"{name}.parquet")
-        for name in ("asked", "wordllama")
+        read_parquet(run.path / "items" / "choice" / "sample" / f"{name}.parquet") for name in ("asked", "wordllama")
     )
     assert ours["item_id"].to_list() == theirs["item_id"].to_list()
     [served] = (run.path / "served").glob("*.jsonl")
@@ -131,18 +120,13 @@ def test_a_choice_takes_a_retriever_as_it_takes_its_model(functions: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
-    [("own", "did not find the marker passage"), ("strangers", "not from this run")],
+    ("name", "reason"), [("own", "did not find the marker passage"), ("strangers", "not from this run")]
 )
 def test_one_that_searches_other_passages_is_refused(functions: Path, name: str, reason: str) -> None:
     """Before it is asked anything else where it does not find the mark; with the file to serve."""
     with pytest.raises(UsageError, match=reason) as raised:
         eb.choose(
-            ["wordllama", "jaccard"],
-            "sample",
-            out=functions / "run",
-            options=CHOICE,
-            retrievers=[f"mine.py:{name}"],
+            ["wordllama", "jaccard"], "sample", out=functions / "run", options=CHOICE, retrievers=[f"mine.py:{name}"]
         )
     [served] = (functions / "run" / "served").glob("*.jsonl")
     assert served.name in f"{raised.value} {raised.value.mend}"
@@ -154,27 +138,16 @@ def test_one_that_searches_other_passages_is_refused(functions: Path, name: str,
 def test_marks_of_two_collections_differ() -> None:
     """One passage more is another collection, and so is another order."""
     calls = [
-        SearchQuestionsAndPassages((), passages, 1)
-        for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))
+        SearchQuestionsAndPassages((), passages, 1) for passages in (("a", "b"), ("b", "a"), ("a", "b", ""), ("ab",))
     ]
-    assert (
-        len({call.mark for call in calls})
-        == len({call.prepare_served_passages("d").name for call in calls})
-        == 4
-    )
-    assert all(
-        call.mark.startswith(MARK) and call.mark in call.prepare_served_passages("d").texts for call in calls
-    )
+    assert len({call.mark for call in calls}) == len({call.prepare_served_passages("d").name for call in calls}) == 4
+    assert all(call.mark.startswith(MARK) and call.mark in call.prepare_served_passages("d").texts for call in calls)
 
 
 def test_questions_that_fail_leave_a_retriever_without_a_score(functions: Path) -> None:
     """Above a twentieth; they are never passages that were not found."""
     run = probe_versions(
-        ["wordllama"],
-        out=functions / "run",
-        options=VERSIONS,
-        tokenizer="words",
-        retrievers=["mine.py:some_fail"],
+        ["wordllama"], out=functions / "run", options=VERSIONS, tokenizer="words", retrievers=["mine.py:some_fail"]
     )
     [row] = [
         row for row in RunFolder(run.path).read_results()
@@ -193,9 +166,7 @@ def sample_files(folder: Path) -> dict[str, str]:
         rows = [json.dumps({"id": key, "text": text}) for key, text in zip(part.ids, part.texts, strict=True)]
         places[name] = str(folder / f"{name}.jsonl")
         Path(places[name]).write_text("\n".join(rows) + "\n")
-    lines = [
-        f"{query}\t{doc}\t{int(gain) + 1}" for query, row in data.qrels.items() for doc, gain in row.items()
-    ]
+    lines = [f"{query}\t{doc}\t{int(gain) + 1}" for query, row in data.qrels.items() for doc, gain in row.items()]
     places["qrels"] = str(folder / "qrels.tsv")
     Path(places["qrels"]).write_text("query-id\tcorpus-id\tscore\n" + "\n".join(lines) + "\n")
     (folder / "over.py").write_text(
@@ -238,9 +209,7 @@ def test_a_sweep_has_a_retriever_as_one_stack(functions: Path) -> None:
 def test_a_sweep_wants_the_price_of_a_retriever(functions: Path) -> None:
     """Stacks are compared by cost: what nobody knows is not free."""
     with pytest.raises(UsageError, match="price of the retriever find is unknown"):
-        eb.rag.sweep(
-            {"datasets": "sample", "encoder": "wordllama"}, out=functions / "run", retrievers=["mine.py:find"]
-        )
+        eb.rag.sweep({"datasets": "sample", "encoder": "wordllama"}, out=functions / "run", retrievers=["mine.py:find"])
 
 
 def golden_rows(path: Path) -> list[tuple[Any, ...]]:
@@ -256,9 +225,7 @@ def test_a_golden_set_pools_what_a_retriever_finds_as_it_pools_a_run(functions: 
         "corpus": places["corpus"], "queries": places["queries"], "options": options, "ranking": "grades", "limit": 6
     }  # fmt: skip
     judge = f"simulated:{places['qrels']}"
-    asked = eb.rag.golden(
-        "wordllama", judge, out=functions / "asked", retrievers=["over.py:search"], **arguments
-    )
+    asked = eb.rag.golden("wordllama", judge, out=functions / "asked", retrievers=["over.py:search"], **arguments)
     answers = functions / "asked" / "retrieved" / "search.jsonl"
     exported = functions / "exported.jsonl"
     exported.write_bytes(answers.read_bytes())
@@ -288,9 +255,7 @@ def test_a_gate_holds_a_retriever_against_a_stored_run(functions: Path) -> None:
     score = ["rag", "score", "--qrels", places["qrels"], "--queries", places["queries"], "-m", "nDCG@10"]
     made = call(functions, *score, "--retriever", "first=over.py:search", "--out", "stored")
     assert made.returncode == 0, made.stderr
-    kept = call(
-        functions, "gate", "stored", "--retriever", "again=over.py:search", "--out", "again", "--json"
-    )
+    kept = call(functions, "gate", "stored", "--retriever", "again=over.py:search", "--out", "again", "--json")
     assert kept.returncode == 0, kept.stderr
     [bar] = json.loads(kept.stdout)["bars"]
     assert (bar["met"], bar["value"]) == (True, 0.0)
@@ -345,11 +310,7 @@ def test_a_choice_by_a_server_with_faults_that_is_killed_goes_on(tmp_path: Path)
     found = read_kept_search_answers(tmp_path / "run", "server", _digest(served))
     mark = f"{MARK}{_digest(served)[:12]}"
     for text in list(questions.values())[:20]:
-        hits = [
-            name
-            for name, _ in retrieving.find_served(served, text, len(found.lists[text]) + 1)
-            if name != mark
-        ]
+        hits = [name for name, _ in retrieving.find_served(served, text, len(found.lists[text]) + 1) if name != mark]
         assert [f"p{place + 1}" for place, _ in found.lists[text]] == hits[: len(found.lists[text])]
 
 

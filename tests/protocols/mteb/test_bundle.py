@@ -57,30 +57,19 @@ def test_through_folders_and_back(tmp_path: Path) -> None:
     assert [entry["hf_subset"] for entry in body["scores"]["test"]] == ["en", "ru"]
     assert body["scores"]["dev"][0][MAIN] == 0.3
     assert body[BLOCK]["records"][0]["values"].keys() >= {"category", "task_short", "lang"}
-    (tmp_path / "results/other__two/r1/STS22.json").write_text(
-        json.dumps({**body, BLOCK: {"records": [1, {}, 2]}})
-    )
+    (tmp_path / "results/other__two/r1/STS22.json").write_text(json.dumps({**body, BLOCK: {"records": [1, {}, 2]}}))
     assert len(bundle_of(read_documents(tmp_path))) == 9  # a block that somebody broke loses no score
 
 
 def test_a_broken_record_loses_no_other() -> None:
     """It is told of by its number; without a listener it is an error."""
     told: list[str] = []
-    broken = [
-        record(),
-        3,
-        record(model=""),
-        record(scores=[1]),
-        record(task="T", main_score="high"),
-        record(task="U"),
-    ]
+    broken = [record(), 3, record(model=""), record(scores=[1]), record(task="T", main_score="high"), record(task="U")]
     documents = list(split_bundle_into_documents(broken, fault=told.append))
     assert [one.task for one in documents] == ["STS22", "U"]
-    assert [
-        "Result 2 is not an object" in told[0],
-        "Result 3 has no model" in told[1],
-        "results 5" in told[3],
-    ] == [True] * 3
+    assert ["Result 2 is not an object" in told[0], "Result 3 has no model" in told[1], "results 5" in told[3]] == [
+        True
+    ] * 3
     with pytest.raises(DataError, match="Result 2 is not an object"):
         list(split_bundle_into_documents(broken))
 

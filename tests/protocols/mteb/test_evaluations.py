@@ -17,9 +17,7 @@ from embassay.runs.folder import RunFolder
 from written_runs import write_run
 
 
-def make_result(
-    name: str, score: float, *, metric: dict[str, Any] | None = None, **details: Any
-) -> dict[str, Any]:
+def make_result(name: str, score: float, *, metric: dict[str, Any] | None = None, **details: Any) -> dict[str, Any]:
     """A result as leaderboards of the public store have them."""
     return {
         "evaluation_name": name,
@@ -119,11 +117,7 @@ def test_a_system_without_an_interval_takes_the_ranks_away(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_scales_and_intervals(
-    tmp_path: Path,
-    metric: dict[str, Any],
-    score: float,
-    uncertainty: dict[str, Any],
-    expected: tuple[Any, ...],
+    tmp_path: Path, metric: dict[str, Any], score: float, uncertainty: dict[str, Any], expected: tuple[Any, ...]
 ) -> None:
     result = make_result("quiz", score, metric=metric, uncertainty=uncertainty)
     write_evaluation(tmp_path / "files", "x/a", result)
@@ -181,8 +175,7 @@ def test_our_own_export_comes_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
-    [{"evaluation_results": [], "model_info": None}, {"evaluation_results": {}, "model_info": {"id": "a/b"}}],
+    "body", [{"evaluation_results": [], "model_info": None}, {"evaluation_results": {}, "model_info": {"id": "a/b"}}]
 )
 def test_files_that_are_none(tmp_path: Path, body: dict[str, Any]) -> None:
     """Told, and no traceback; alone they are no import."""

@@ -39,14 +39,7 @@ def rows_of(run: Path, **where: str) -> list[ResultRow]:
 def test_rows(run: Path) -> None:
     """Type, task, subset, language; the split that counts has no variant; NaN and null are missing, with a reason."""
     (one,) = rows_of(run, system="org/one", dataset="STS22", subset="ru", measure="main_score")
-    assert (one.protocol, one.task, one.lang, one.variant, one.value, one.n) == (
-        "mteb",
-        "sts",
-        "rus",
-        "",
-        0.25,
-        0,
-    )
+    assert (one.protocol, one.task, one.lang, one.variant, one.value, one.n) == ("mteb", "sts", "rus", "", 0.25, 0)
     assert "mteb 1.34.7" in one.method
     assert "items are unknown" in one.method
     (nan,) = rows_of(run, system="org/one", dataset="STS22", subset="ru", measure="pearson")
@@ -133,12 +126,7 @@ def test_the_manifest_names_systems_data_and_oddities(run: Path) -> None:
     manifest = RunFolder(run).read_manifest()
     assert manifest is not None
     assert manifest["protocol"] == "mteb"
-    assert [one["name"] for one in manifest["systems"]] == [
-        "org/one",
-        "other/two@r1",
-        "other/two@r2",
-        "org/odd",
-    ]
+    assert [one["name"] for one in manifest["systems"]] == ["org/one", "other/two@r1", "other/two@r2", "org/odd"]
     sts = next(one for one in manifest["datasets"] if one["name"] == "STS22")
     assert (sts["fingerprint"], sts["split"], sts["lang"]) == ("abc", "test", "mul")
     assert sts["tasks"]["sts"]["warnings"] == ["the split test is used; dev are kept as variants"]
@@ -239,9 +227,7 @@ bodies = st.fixed_dictionaries(
     st.lists(bodies, min_size=1, max_size=3),
     st.dictionaries(st.sampled_from(["embed_dim", "name", "license"]), anything),
 )
-def test_whatever_a_stranger_wrote_is_read_or_named(
-    found: list[dict[str, Any]], meta: dict[str, Any]
-) -> None:
+def test_whatever_a_stranger_wrote_is_read_or_named(found: list[dict[str, Any]], meta: dict[str, Any]) -> None:
     """Never another error than ours; a run that comes of it can be read."""
     with TemporaryDirectory() as folder:
         place = Path(folder) / "src" / "org__model" / "rev"
@@ -283,9 +269,7 @@ def test_types_are_those_of_mteb() -> None:
 )  # fmt: skip
 def test_scripts(script: str, langs: str) -> None:
     """As MTEB writes them; Latin for what is no language."""
-    assert {add_language_script(lang) for lang in langs.split()} == {
-        f"{lang}-{script}" for lang in langs.split()
-    }
+    assert {add_language_script(lang) for lang in langs.split()} == {f"{lang}-{script}" for lang in langs.split()}
     assert add_language_script("martian") == "martian-Latn"
 
 

@@ -40,9 +40,7 @@ def test_the_account_of_a_model_names_it(tmp_path: Path) -> None:
     """Rather than its folder, whose name had to do without some letters."""
     place = tmp_path / "org__a_b" / "1"
     task_file(place)
-    (place / "model_meta.json").write_text(
-        json.dumps({"name": "org/a b", "revision": "1.0", "n_parameters": 5})
-    )
+    (place / "model_meta.json").write_text(json.dumps({"name": "org/a b", "revision": "1.0", "n_parameters": 5}))
     reading = SurveyReadingFindings()
     (one,) = read_documents(tmp_path, reading)
     assert (one.model, one.revision) == ("org/a b", "1.0")
@@ -68,14 +66,8 @@ BROKEN = {
     "split": ('{"task_name": "X", "scores": {"test": 3}}', "'test' are not a list"),
     "entry": ('{"task_name": "X", "scores": {"test": [3]}}', "is not an object"),
     "main": ('{"task_name": "X", "scores": {"test": [{}]}}', "main_score that is not a number"),
-    "text": (
-        '{"task_name": "X", "scores": {"test": [{"main_score": "0.5"}]}}',
-        "main_score that is not a number",
-    ),
-    "subset": (
-        '{"task_name": "X", "scores": {"test": [{"main_score": 1, "hf_subset": "a\\nb"}]}}',
-        "hf_subset",
-    ),
+    "text": ('{"task_name": "X", "scores": {"test": [{"main_score": "0.5"}]}}', "main_score that is not a number"),
+    "subset": ('{"task_name": "X", "scores": {"test": [{"main_score": 1, "hf_subset": "a\\nb"}]}}', "hf_subset"),
     "langs": ('{"task_name": "X", "scores": {"test": [{"main_score": 1, "languages": [1]}]}}', "languages"),
     "name": ('{"task_name": "X\\ud800", "scores": {}}', "The task_name is not a name"),
     "deep": ("[" * 100_000, "cannot be read as JSON"),

@@ -42,12 +42,7 @@ SUBJECTS = (
     "the corner shop", "their young dog", "the harbour crane", "a paper map", "the school band", "the ice rink",
     "an empty barn", "the town clock", "a broken fence", "the fish market", "the hill path", "a blue kettle",
 )  # fmt: skip
-DEEDS = (
-    "was sold to a man",
-    "is in need of help",
-    "will close, and people say why",
-    "made money in two years",
-)
+DEEDS = ("was sold to a man", "is in need of help", "will close, and people say why", "made money in two years")
 
 
 def made_pairs(lang="en", n=24):

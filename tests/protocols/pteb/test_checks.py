@@ -72,17 +72,13 @@ def test_names_may_change_their_case_and_no_more():
     """Short abbreviations may be written out; the first word of a sentence is no name."""
     assert find_proper_names("Rain in Osage City, OH. Will it?") == {"osage", "city"}
     assert describe_lost_number_or_name("Will it rain in Osage, OH?", "is rain likely in osage ohio") == ""
-    assert "'osage' is missing" in describe_lost_number_or_name(
-        "Will it rain in Osage?", "will it rain there"
-    )
+    assert "'osage' is missing" in describe_lost_number_or_name("Will it rain in Osage?", "will it rain there")
     assert "'texas' was added" in describe_lost_number_or_name(
         "Will it rain in Osage?", "Will it rain in Osage, Texas?"
     )
     assert describe_lost_number_or_name("will it rain", "Will Bill Get Wet") == ""
     assert (
-        make_paraphrase_verdict_of_answer(
-            "Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True
-        ).outcome
+        make_paraphrase_verdict_of_answer("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
         == "slot lost"
     )
 
@@ -90,19 +86,14 @@ def test_names_may_change_their_case_and_no_more():
 def test_copies_but_for_signs():
     """Are copies, which are usable and counted."""
     assert is_near_copy("Will it rain in  Rome ?", "will it rain, in Rome!")
-    assert (
-        make_paraphrase_verdict_of_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome
-        == "copied"
-    )
+    assert make_paraphrase_verdict_of_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
     assert not is_near_copy("Will it rain?", "Will it rain here?")
 
 
 def test_rows_of_meaning_are_there_where_it_was_looked_at():
     """And a manifest of a run without it is as it was."""
     rows = [ParaphraseOutcome("a text", "en", "", "", "answered", "why", rejected="answered;slot lost")]
-    found = {
-        row.measure for row in make_wording_quality_rows(rows, dataset="d", system="s", variant="", seed=1)
-    }
+    found = {row.measure for row in make_wording_quality_rows(rows, dataset="d", system="s", variant="", seed=1)}
     assert {"failed:answered", "rejected:answered", "rejected:slot lost"} <= found
     assert "failed:slot lost" not in found
     assert "meaning" not in ParaphraseSamplingAndRetryOptions().as_dict()

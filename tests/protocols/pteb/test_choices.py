@@ -12,9 +12,7 @@ def wordings(run, seed, source=None):
     """Text -> wording, of one run."""
     kept = ParaphraseSet.open(run.path)
     dataset = run.manifest["datasets"][0]["name"]
-    return {
-        (row.text, row.place): row for row in kept.rows(source or next(iter(kept.sources)), dataset, seed)
-    }
+    return {(row.text, row.place): row for row in kept.rows(source or next(iter(kept.sources)), dataset, seed)}
 
 
 def test_a_control_stands_beside_and_is_in_no_mean(rewording, by, scored, tmp_path):
@@ -47,12 +45,7 @@ def test_a_seed_for_every_text_tells_equal_texts_apart(rewording, by, write_rows
          "score": 5.0 - i % 5}
         for i in range(20)
     ]  # fmt: skip
-    given = {
-        "paraphraser": by(rewording()),
-        "datasets": [write_rows("same", rows)],
-        "tokenizer": "words",
-        "runs": 1,
-    }
+    given = {"paraphraser": by(rewording()), "datasets": [write_rows("same", rows)], "tokenizer": "words", "runs": 1}
     one = eb.pteb.run(["jaccard"], out=tmp_path / "one", **given)
     each = eb.pteb.run(["jaccard"], out=tmp_path / "each", seed_per="text", **given)
     assert len(wordings(one, 1337)) == 20

@@ -60,9 +60,7 @@ def _mixed(near: int, far: int) -> tuple[Any, ...]:
 def test_what_untrained_metrics_lose_too_is_no_memory() -> None:
     """Old texts are harder by 0.1 for all; a model that learnt them by heart loses 0.2 more of them."""
     fresh = [texts("new", [0.3, 0.5], [0.1, 0.2])]
-    plain = [
-        measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)
-    ]
+    plain = [measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.2, 0.3])], fresh) for _ in range(2)]
     model = measure_excess_loss_of_old("mean", [texts("old", [0.3, 0.5], [0.4, 0.5])], fresh)
     assert plain[0].difference is not None
     assert plain[0].difference.value == pytest.approx(0.1)
@@ -135,10 +133,5 @@ def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
 def test_what_is_no_dataset_of_the_run_cannot_be_fresh(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="which is not a dataset"):
         eb.pteb.run(
-            ["jaccard"],
-            paraphraser="permuted",
-            tasks=["sts"],
-            tokenizer="words",
-            fresh=("other",),
-            out=tmp_path / "r",
+            ["jaccard"], paraphraser="permuted", tasks=["sts"], tokenizer="words", fresh=("other",), out=tmp_path / "r"
         )

@@ -25,9 +25,7 @@ def mirror(tmp_path_factory):
     """The development data as a mirror of the catalogue."""
     if not SHARED.exists():
         pytest.skip("needs the development data")
-    found = importlib.util.spec_from_file_location(
-        "lay_out_mirror", ROOT / "benchmarks" / "lay_out_mirror.py"
-    )
+    found = importlib.util.spec_from_file_location("lay_out_mirror", ROOT / "benchmarks" / "lay_out_mirror.py")
     module = importlib.util.module_from_spec(found)
     found.loader.exec_module(module)
     folder = tmp_path_factory.mktemp("mirror")
@@ -45,9 +43,7 @@ def test_all_seven_tasks_on_real_data(rewording, by, mirror, tmp_path, monkeypat
     assert run.manifest["status"] == "finished"
     done = {(cell["task"], cell["dataset"]) for cell in run.manifest["cells"]}
     assert {task for task, _ in done} == set(TASK_NAMES)
-    rows = run.results.filter(
-        (pl.col("variant") == "") & pl.col("system").is_in(["wordllama", "levenshtein"])
-    )
+    rows = run.results.filter((pl.col("variant") == "") & pl.col("system").is_in(["wordllama", "levenshtein"]))
     assert rows.filter(pl.col("measure") == "delta")["value"].null_count() == 0
     drop = {
         row["system"]: row["value"]

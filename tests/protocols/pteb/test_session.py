@@ -31,9 +31,7 @@ def content(path):
     """Everything that a run must reproduce."""
     files = [path / "results.jsonl", path / "comparisons.json", *sorted(path.glob("tables/*"))]
     files += sorted(path.glob("items/**/*.parquet"))
-    return {
-        str(file.relative_to(path)): file.read_bytes() for file in files if not file.name.startswith(MEASURED)
-    }
+    return {str(file.relative_to(path)): file.read_bytes() for file in files if not file.name.startswith(MEASURED)}
 
 
 def values(run, **where):
@@ -72,9 +70,7 @@ def test_summary_rows_are_plain_means_of_the_runs(recorded):
     rows = recorded.results.filter((pl.col("task") == "retrieval") & (pl.col("dataset") == "sample"))
     for system in ("wordllama", "bm25"):
         own = rows.filter(pl.col("system") == system)
-        by_variant = {
-            r["variant"]: r["value"] for r in own.iter_rows(named=True) if r["measure"] == "ndcg@10"
-        }
+        by_variant = {r["variant"]: r["value"] for r in own.iter_rows(named=True) if r["measure"] == "ndcg@10"}
         runs = [value for variant, value in by_variant.items() if variant.startswith("paraphrase")]
         summary = {r["measure"]: r["value"] for r in own.iter_rows(named=True) if r["variant"] == ""}
         assert len(runs) == 3
@@ -101,9 +97,7 @@ def test_a_plain_score_needs_no_paraphrases(recorded, tmp_path):
         options=eb.pteb.PtebOptions(languages="pooled", resamples=200), out=tmp_path / "both",
     )  # fmt: skip
     original = both.results.filter((pl.col("variant") == "original") & (pl.col("dataset") == ""))
-    plain = {
-        (task, system): value for task, system, value in rows.select("task", "system", "value").iter_rows()
-    }
+    plain = {(task, system): value for task, system, value in rows.select("task", "system", "value").iter_rows()}
     assert plain == {(one["task"], one["system"]): one["value"] for one in original.to_dicts()}
     shown = printed(make_run_terminal_blocks(out.path), width=100)
     assert "paraphrased" not in shown
@@ -133,8 +127,7 @@ def test_a_run_grows_by_systems(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "named"),
-    [({"runs": 2}, "runs"), ({"paraphraser": "copied"}, "paraphrasers"), ({"seed": 1}, "seed")],
+    ("change", "named"), [({"runs": 2}, "runs"), ({"paraphraser": "copied"}, "paraphrasers"), ({"seed": 1}, "seed")]
 )
 def test_other_arguments_are_refused(recorded, change, named):
     """What differs is named."""
@@ -208,9 +201,7 @@ def test_excluded_copies_leave_nothing(tmp_path):
         ["bm25"], paraphraser="copied", out=tmp_path / "run", tokenizer="words", runs=2, tasks=("sts",),
         exclude_copied=True, options=OPTIONS,
     )  # fmt: skip
-    rows = run.results.filter(
-        (pl.col("measure") == "spearman") & (pl.col("variant") == "paraphrase:seed=1337")
-    )
+    rows = run.results.filter((pl.col("measure") == "spearman") & (pl.col("variant") == "paraphrase:seed=1337"))
     assert set(rows["value"]) == {None}
     assert all(rows["reason"])
 
@@ -239,9 +230,7 @@ class TestWithAModel:
         sent = {body["messages"][1]["content"] for body in bodies}
         assert sent == {*queries.queries.texts, *sides.train.texts, *sides.test.texts}
         assert not sent & set(queries.corpus.texts)
-        assert {row["seed"] for row in run.results.iter_rows(named=True) if row["task"] != "paraphrases"} == {
-            1337
-        }
+        assert {row["seed"] for row in run.results.iter_rows(named=True) if row["task"] != "paraphrases"} == {1337}
 
     def test_failures_leave_both_sides_item_by_item(self, rewording, by, scored, tmp_path):
         """The rule of design.md: a pair with a failed text is in neither side; copies stay; each is counted."""
@@ -263,9 +252,7 @@ class TestWithAModel:
             wording = {row.text: row for row in known.rows(source, "many", seed)}
             lost = {r["id"] for r in rows if not (wording[r["text"]].usable and wording[r["text2"]].usable)}
             folder = run.path / "items" / "sts" / "many" / "levenshtein"
-            before, after = (
-                pl.read_parquet(next(folder.glob(f"{name}*"))) for name in ("original", f"*{seed}")
-            )
+            before, after = (pl.read_parquet(next(folder.glob(f"{name}*"))) for name in ("original", f"*{seed}"))
             assert set(before["item_id"]) == {r["id"] for r in rows}
             assert set(after["item_id"]) == {r["id"] for r in rows} - lost
             assert lost
@@ -283,9 +270,7 @@ class TestWithAModel:
             row = {
                 (one["variant"], one["measure"]): one["value"]
                 for one in run.results.to_dicts()
-                if one["system"] == "levenshtein"
-                and one["task"] == "sts"
-                and one["dataset"] == where["dataset"]
+                if one["system"] == "levenshtein" and one["task"] == "sts" and one["dataset"] == where["dataset"]
             }
             assert row["", "spearman"] - row["", "original"] == pytest.approx(row["", "delta"], abs=1e-12)
             assert row["original", "spearman"] != pytest.approx(row["", "original"], abs=1e-6)
@@ -314,9 +299,7 @@ class TestWithAModel:
             ["levenshtein"], paraphraser=by(rewording(failing=0.08)), datasets=[path], out=tmp_path / "run",
             tokenizer="words", runs=2, on_failure="original", options=QUICK,
         )  # fmt: skip
-        scores = run.results.filter(
-            pl.col("variant").str.starts_with("paraphrase") & (pl.col("measure") == "spearman")
-        )
+        scores = run.results.filter(pl.col("variant").str.starts_with("paraphrase") & (pl.col("measure") == "spearman"))
         assert set(scores.filter(pl.col("system") == "levenshtein")["n"]) == {60}
         assert _outcomes(run, "many", 1337)["refused"] > 0
 
@@ -338,13 +321,7 @@ class TestWithAModel:
     def test_what_is_kept_is_never_asked_again(self, rewording, by, scored, tmp_path):
         """Another system on the same paraphrases in another folder: no request, the answers are in the cache."""
         server = rewording()
-        given = {
-            "paraphraser": by(server),
-            "datasets": [scored],
-            "tokenizer": "words",
-            "runs": 2,
-            "options": QUICK,
-        }
+        given = {"paraphraser": by(server), "datasets": [scored], "tokenizer": "words", "runs": 2, "options": QUICK}
         eb.pteb.run(["bm25"], out=tmp_path / "one", **given)
         asked = sum(server.requests.values())
         run = eb.pteb.run(["levenshtein"], out=tmp_path / "two", **given)
@@ -364,9 +341,7 @@ class TestWithAModel:
             ["bm25", "levenshtein"], paraphraser=by(rewording()), datasets=[scored], out=tmp_path / "run",
             tokenizer="words", runs=2, until_ci=6.0, max_runs=18, options=QUICK,
         )  # fmt: skip
-        rows = run.results.filter(
-            (pl.col("measure") == "delta") & pl.col("variant").str.starts_with("paraphrase")
-        )
+        rows = run.results.filter((pl.col("measure") == "delta") & pl.col("variant").str.starts_with("paraphrase"))
         drops = {
             system: rows.filter((pl.col("system") == system) & (pl.col("subset") == ""))["value"].to_list()
             for system in ("bm25", "levenshtein")
@@ -390,9 +365,7 @@ def test_languages_are_scored_alone_and_averaged(rewording, by, pairs, write_row
     by_lang = {row["subset"]: row["value"] for row in one.iter_rows(named=True)}
     assert by_lang[""] == pytest.approx((by_lang["en"] + by_lang["de"]) / 2)
     assert set(one["lang"]) == {"mul", "en", "de"}
-    pooled = eb.pteb.run(
-        ["bm25"], out=tmp_path / "pooled", **given, options=eb.pteb.PtebOptions(languages="pooled")
-    )
+    pooled = eb.pteb.run(["bm25"], out=tmp_path / "pooled", **given, options=eb.pteb.PtebOptions(languages="pooled"))
     assert set(pooled.results["subset"]) == {""}
 
 

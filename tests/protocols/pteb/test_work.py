@@ -65,9 +65,7 @@ def test_the_share_that_may_be_lost(pairs, failed, most, scored_):
     """5% or what the option says; of fewer than 100 texts three or half, with a warning."""
     data = scored(pairs)
     outcomes = ["refused"] * failed + ["ok"] * (2 * pairs - failed)
-    worded = replace_texts_by_wordings(
-        find_registered_task("sts"), data, "en", known(data, outcomes), most_lost=most
-    )
+    worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", known(data, outcomes), most_lost=most)
     assert bool(worded.reason) is not scored_
     assert bool(worded.warning) == (scored_ and failed > most * 2 * pairs)
 
@@ -77,9 +75,7 @@ def test_the_reason_counts_each_kind():
     data = scored(20)
     outcomes = ["refused"] * 3 + ["too long"] * 2 + ["ok"] * 35
     reason = replace_texts_by_wordings(find_registered_task("sts"), data, "en", known(data, outcomes)).reason
-    assert reason == (
-        "5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)"
-    )
+    assert reason == ("5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)")
 
 
 def test_a_text_that_the_set_lacks_is_missing():
@@ -106,11 +102,7 @@ def test_excluded_copies_are_no_failures():
     """They leave both sides, but do not count towards the 5%."""
     data = scored(20)
     worded = replace_texts_by_wordings(
-        find_registered_task("sts"),
-        data,
-        "en",
-        known(data, ["copied"] * 8 + ["ok"] * 32),
-        exclude_copied=True,
+        find_registered_task("sts"), data, "en", known(data, ["copied"] * 8 + ["ok"] * 32), exclude_copied=True
     )
     assert (worded.reworded.kept, worded.reason) == (12, "")
 
@@ -119,8 +111,7 @@ def test_a_wording_of_a_place_comes_before_that_of_the_text():
     """With a seed for every text, occurrences of one text have wordings of their own [A3]."""
     data = ScoredTextPairs(("p0", "p1"), ("same", "same"), ("one", "other"), np.array([1.0, 2.0]))
     wordings = {
-        ("en", text, ""): ParaphraseOutcome(text, "en", "", f"{text}!", "ok")
-        for text in ("same", "one", "other")
+        ("en", text, ""): ParaphraseOutcome(text, "en", "", f"{text}!", "ok") for text in ("same", "one", "other")
     }
     wordings["en", "same", "sts:first:p1"] = ParaphraseOutcome("same", "en", "sts:first:p1", "equal", "ok")
     worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", wordings)
@@ -135,10 +126,7 @@ def test_blanks_before_punctuation_go_on_both_sides():
         for text in (*data.first, *data.second)
     }
     worded = replace_texts_by_wordings(find_registered_task("sts"), data, "en", wordings, tidy=True)
-    assert (worded.reworded.original.first, worded.reworded.original.second) == (
-        ("a man (old).",),
-        ("a dog!",),
-    )
+    assert (worded.reworded.original.first, worded.reworded.original.second) == (("a man (old).",), ("a dog!",))
     assert worded.reworded.paraphrased.first == ("so, a man (old).",)
     assert make_dataset_in_original_wording(
         find_registered_task("sts"), data, tidy=True
@@ -172,7 +160,5 @@ def test_a_sentence_shared_by_two_language_pairs_is_asked_once():
 def test_an_encoder_reads_the_corpus_too():
     """Progress counts the documents that are searched, which nobody paraphrases."""
     data = open_dataset("sample").load("retrieval").data
-    assert count_encoded_texts(find_registered_task("retrieval"), data) == len(data.corpus) + len(
-        data.queries
-    )
+    assert count_encoded_texts(find_registered_task("retrieval"), data) == len(data.corpus) + len(data.queries)
     assert count_encoded_texts(find_registered_task("sts"), scored(4)) == 8

@@ -78,9 +78,7 @@ def test_a_sweep_grows_with_passages_chunks_indexes_and_words(tmp_path, corpus):
     def planned(**more):
         return max(
             cell.memory_bytes
-            for cell in forecast_sweep(
-                parse_sweep_request(config(corpus, **more)), NoCallsLedger()
-            ).work.cells
+            for cell in forecast_sweep(parse_sweep_request(config(corpus, **more)), NoCallsLedger()).work.cells
         )
 
     plain = planned(mode="dense")
@@ -132,14 +130,8 @@ def test_a_golden_set_is_refused_before_its_corpus_is_read(tmp_path, corpus, mon
     assert need.bytes == 4 * (corpus / "corpus.jsonl").stat().st_size
     monkeypatch.setenv(LIMIT, str(measure_resident_memory()))
     with pytest.raises(UsageError, match="a golden set holds in memory"):
-        eb.rag.golden(
-            "wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run"
-        )
+        eb.rag.golden("wordllama", f"simulated:{corpus / 'qrels' / 'test.tsv'}", dataset=corpus, out=tmp_path / "run")
     wordllama = open_system("wordllama", tokenizer=open_tokenizer("words"))
-    some, shard, many = (
-        estimate_search_memory(wordllama, ["a text"] * n, ["a"], 50) for n in (1000, 65_536, 200_000)
-    )
-    vectors = [
-        next(size for what, size in one.parts.items() if "vectors" in what) for one in (some, shard, many)
-    ]
+    some, shard, many = (estimate_search_memory(wordllama, ["a text"] * n, ["a"], 50) for n in (1000, 65_536, 200_000))
+    vectors = [next(size for what, size in one.parts.items() if "vectors" in what) for one in (some, shard, many)]
     assert vectors[0] < vectors[1] == vectors[2]

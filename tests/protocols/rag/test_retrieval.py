@@ -19,9 +19,7 @@ def test_retrieve() -> None:
     run = retrieve_passages("bm25", PASSAGES, QUESTIONS, 2, tokenizer=open_tokenizer("words"))
     assert {key for key, _ in run["q1"]} == {"a", "c"}
     assert run["q2"][0][0] == "b"
-    assert (
-        len(retrieve_passages("bm25", PASSAGES, QUESTIONS, 9, tokenizer=open_tokenizer("words"))["q1"]) == 3
-    )
+    assert len(retrieve_passages("bm25", PASSAGES, QUESTIONS, 9, tokenizer=open_tokenizer("words"))["q1"]) == 3
 
 
 def test_fused() -> None:
@@ -32,9 +30,7 @@ def test_fused() -> None:
 
 def test_written_runs_keep_their_order(tmp_path: Path) -> None:
     """Equal scores are told apart, so that readers who go by scores see the same ranking."""
-    path = write_trec(
-        tmp_path / "runs" / "x.trec", "x", {"q": [("b", 1.0), ("a", 1.0), ("c", 1.0), ("d", 0.5)]}
-    )
+    path = write_trec(tmp_path / "runs" / "x.trec", "x", {"q": [("b", 1.0), ("a", 1.0), ("c", 1.0), ("d", 0.5)]})
     rows = [line.split() for line in path.read_text("utf-8").splitlines()]
     assert [(row[0], row[2], row[3], row[5]) for row in rows] == [
         ("q", key, str(rank), "x") for rank, key in enumerate("bacd", 1)

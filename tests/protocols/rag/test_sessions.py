@@ -26,22 +26,8 @@ from embassay.protocols.rag.sessions import (
 
 BY_HAND = [
     # q1: half after call 1, all after call 2, d2 and "Refund time" come again.
-    {
-        "query_id": "q1",
-        "call": 1,
-        "query": "refund time",
-        "documents": ["d1", "d2"],
-        "seconds": 1,
-        "cost": 0.5,
-    },
-    {
-        "query_id": "q1",
-        "call": 2,
-        "query": "Refund  time",
-        "documents": ["d2", "d3"],
-        "seconds": 2,
-        "cost": 0.25,
-    },
+    {"query_id": "q1", "call": 1, "query": "refund time", "documents": ["d1", "d2"], "seconds": 1, "cost": 0.5},
+    {"query_id": "q1", "call": 2, "query": "Refund  time", "documents": ["d2", "d3"], "seconds": 2, "cost": 0.25},
     # q2: nothing, nothing, then the only one; the calls stand in the file in another order.
     {"query_id": "q2", "call": 3, "query": "c", "documents": ["d9"], "seconds": 4, "cost": 1},
     {"query_id": "q2", "call": 1, "query": "a", "documents": ["d4"], "seconds": 1, "cost": 1},
@@ -101,10 +87,7 @@ def test_a_table_worked_by_hand(qrels: Path, tmp_path: Path) -> None:
     [
         ({"query_id": "q", "documents": ["d1", "d2", "d1"]}, "joined into one"),
         (
-            {
-                "query_id": "q",
-                "documents": [{"id": f"d{place}", "score": s} for place, s in enumerate((9, 8, 9, 7))],
-            },
+            {"query_id": "q", "documents": [{"id": f"d{place}", "score": s} for place, s in enumerate((9, 8, 9, 7))]},
             "joined into one",
         ),
         ({"query_id": "q", "documents": "d1"}, "not a call|no call"),
@@ -288,9 +271,7 @@ def test_files_are_read_as_runs_are(tmp_path: Path) -> None:
     assert "odd.jsonl:2" in str(raised.value)
 
 
-def test_a_replay_counts_no_more_documents_than_the_agent_saw(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_replay_counts_no_more_documents_than_the_agent_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a call that recorded one document the first counts, whatever the longest call recorded; with --depth that
     many."""
     module = types.ModuleType("deep")

@@ -43,9 +43,7 @@ class Common:
 
 def scored(*scores: float) -> ScoredTextPairs:
     ids = tuple(f"p{place}" for place in range(len(scores)))
-    return ScoredTextPairs(
-        ids, tuple(f"a{key}" for key in ids), tuple(f"b{key}" for key in ids), np.array(scores)
-    )
+    return ScoredTextPairs(ids, tuple(f"a{key}" for key in ids), tuple(f"b{key}" for key in ids), np.array(scores))
 
 
 def test_high_pairs_stand_above_low_ones() -> None:
@@ -55,17 +53,13 @@ def test_high_pairs_stand_above_low_ones() -> None:
     assert set(orders.lower_second) <= {"bp3", "bp4"}
     assert orders == order_pairs_by_rating(scored(5, 4, 3, 2, 1), 7)
     labels = LabelledTextPairs(("x", "y"), ("a", "c"), ("b", "d"), np.array([1, 0], dtype=np.int8))
-    assert order_pairs_by_rating(labels, 7) == PairsMoreSimilarThanOthers(
-        ("x",), ("a",), ("b",), ("c",), ("d",)
-    )
+    assert order_pairs_by_rating(labels, 7) == PairsMoreSimilarThanOthers(("x",), ("a",), ("b",), ("c",), ("d",))
     assert not len(order_pairs_by_rating(scored(3, 3), 7))
     assert not len(order_pairs_by_rating(scored(), 7))
 
 
 def test_a_document_stands_nearer_its_own_summary() -> None:
-    orders = make_own_summary_similarity_orders(
-        Documents(("1", "2"), ("long one", "long two"), ("one", "two"))
-    )
+    orders = make_own_summary_similarity_orders(Documents(("1", "2"), ("long one", "long two"), ("one", "two")))
     assert orders.second == ("one", "two")
     assert orders.lower_first == ("long one", "long two")
     assert orders.lower_second == ("two", "one")
@@ -90,22 +84,15 @@ def test_as_few_changes_as_there_can_be(limit: float) -> None:
                 changed = dict(zip(places, forms, strict=True))
                 yield " ".join(changed.get(place, word) for place, word in enumerate(words))
 
-    fewest = next(
-        (n for n in (1, 2, 3) if any(Common()._share(text, other) < limit for other in variants(n))), None
-    )
+    fewest = next((n for n in (1, 2, 3) if any(Common()._share(text, other) < limit for other in variants(n))), None)
     assert fewest == (attack.changes if attack.flips else None)
     assert attack.similarity == pytest.approx(Common()._share(text, attack.text), abs=1e-6)
 
 
 def test_a_wider_search_never_needs_more() -> None:
-    first, second = (
-        ["the tide turns at noon today"] * 2,
-        ["a tide turns again at noon", "noon is the turn of tides"],
-    )
+    first, second = (["the tide turns at noon today"] * 2, ["a tide turns again at noon", "noon is the turn of tides"])
     limits = np.array([0.05, 0.02])
-    narrow, wide = (
-        find_smallest_edits(Common(), first, second, limits, budget=4, beam=beam) for beam in (1, 8)
-    )
+    narrow, wide = (find_smallest_edits(Common(), first, second, limits, budget=4, beam=beam) for beam in (1, 8))
     for one, other in zip(narrow, wide, strict=True):
         assert other.flips >= one.flips
         assert not one.flips or other.changes <= one.changes
@@ -166,9 +153,7 @@ def test_similarities_that_hang_on_their_batch_are_not_compared(tmp_path: Path) 
 def test_a_run_on_the_sample(tmp_path: Path) -> None:
     """Every share is the mean of its items; the task is done where it is asked for, and is no part of the score."""
     options = SageOptions(resamples=100, attack_budget=3)
-    run = eb.sage.run(
-        ["jaccard"], tasks=["attack"], limit=40, tokenizer="words", options=options, out=tmp_path / "run"
-    )
+    run = eb.sage.run(["jaccard"], tasks=["attack"], limit=40, tokenizer="words", options=options, out=tmp_path / "run")
     rows = run.results.filter((pl.col("system") == "jaccard") & (pl.col("dataset") == "sample"))
     value = {(row["measure"], row["variant"]): row for row in rows.iter_rows(named=True)}
     items = pl.read_parquet(tmp_path / "run" / "items" / "attack" / "sample" / "jaccard.parquet")

@@ -37,9 +37,7 @@ def test_v_measure_per_set_and_their_mean(pairwise, context, score):
 def test_few_sets_have_the_t_interval_not_their_range(pairwise, context, score):
     """Three sets: mean -+ t(2) s / sqrt(3), as of any three numbers, and wider than from the least to the greatest."""
     sets = [("1", "aazz"), ("2", "aaza"), ("3", "azzz")]
-    rows = labelled(
-        *[(f"{letter}{i}", "xxyy"[i], name) for name, letters in sets for i, letter in enumerate(letters)]
-    )
+    rows = labelled(*[(f"{letter}{i}", "xxyy"[i], name) for name, letters in sets for i, letter in enumerate(letters)])
     outcome = evaluate_system(pairwise(same_initial), rows, context(resamples=4000))
     values = [score(outcome, "v_measure", "set", name).value for name, _ in sets]
     headline, half = score(outcome, "v_measure"), 4.3027 * np.std(values, ddof=1) / np.sqrt(3)

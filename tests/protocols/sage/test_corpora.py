@@ -18,8 +18,7 @@ from embassay.records import Documents
 from embassay.search import exact as sharding
 
 CORPUS = Documents(
-    tuple(f"d{i}" for i in range(10)),
-    tuple(f"It is the text number {i}, and it can go on. " * 3 for i in range(10)),
+    tuple(f"d{i}" for i in range(10)), tuple(f"It is the text number {i}, and it can go on. " * 3 for i in range(10))
 )
 
 
@@ -33,19 +32,11 @@ def test_shards_side_by_side_are_the_edited_corpus(context):
     """Every version in order, each text as the edit of the whole corpus has it; here and in another process."""
     made = context()
     corpora = CorpusVersions(CORPUS, made)
-    assert (len(corpora), corpora.versions, corpora.shards_per_version, corpora.shard_offsets) == (
-        57,
-        19,
-        3,
-        [0, 4, 8],
-    )
+    assert (len(corpora), corpora.versions, corpora.shards_per_version, corpora.shard_offsets) == (57, 19, 3, [0, 4, 8])
     sent = [cloudpickle.loads(cloudpickle.dumps(shard)) for shard in corpora]
     for shards in (corpora, sent):
         texts = [text for shard in shards for text in shard]
-        expected = [
-            *CORPUS.texts,
-            *(t for edit in RETRIEVAL_EDITS for t in edit_documents(edit, CORPUS, made)),
-        ]
+        expected = [*CORPUS.texts, *(t for edit in RETRIEVAL_EDITS for t in edit_documents(edit, CORPUS, made))]
         assert texts == expected
     with pytest.raises(IndexError):
         corpora[57]

@@ -46,8 +46,7 @@ def test_a_corpus_of_many_shards_takes_what_one_takes(name):
 def test_guards_hold_the_whole_corpus(name):
     """They search it in one piece, so what they need grows with it."""
     small, large = (
-        estimate_task_memory("guards", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes
-        for n in (SHARD, 4 * SHARD)
+        estimate_task_memory("guards", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes for n in (SHARD, 4 * SHARD)
     )
     assert large > 3 * small
 
@@ -64,10 +63,7 @@ def test_clustering_takes_its_distances_up_to_the_cap():
 def run(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "embassay", "sage", "run", "-s", "wordllama", "--tokenizer", "words"]
     return subprocess.run(
-        [*command, "--resamples", "50", "--out", str(out), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, "--resamples", "50", "--out", str(out), *arguments], capture_output=True, text=True, check=False
     )
 
 

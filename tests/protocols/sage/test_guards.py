@@ -60,9 +60,7 @@ def test_a_threshold_refuses_a_fifth_at_most() -> None:
 
 def run_guards(system: str, options: SageOptions, out: Path) -> Any:
     """A system alone and behind guards, on the sample."""
-    return eb.sage.run(
-        [system], tasks=["guards"], datasets=["sample"], tokenizer="words", options=options, out=out
-    )
+    return eb.sage.run([system], tasks=["guards"], datasets=["sample"], tokenizer="words", options=options, out=out)
 
 
 @pytest.mark.parametrize("side", ["queries", "documents"])
@@ -111,9 +109,7 @@ def test_cleaning_undoes_what_it_can(tmp_path: Path) -> None:
 
 def test_a_guard_that_cannot_be_had_says_why(tmp_path: Path) -> None:
     """The others are measured."""
-    options = SageOptions(
-        resamples=50, guard_edits="typos", guard_rerank="cross:./nowhere", guard_clean="case"
-    )
+    options = SageOptions(resamples=50, guard_edits="typos", guard_rerank="cross:./nowhere", guard_clean="case")
     run = run_guards("jaccard", options, tmp_path / "run")
     rows = run.results.filter((pl.col("system") == "jaccard") & (pl.col("measure") == "kept"))
     by_variant = {row["variant"]: row for row in rows.iter_rows(named=True) if row["dataset"]}

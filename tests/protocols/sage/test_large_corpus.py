@@ -38,9 +38,7 @@ def _run(data: Path, out: Path) -> Path:
     opening.open_request_dataset.cache_clear()
     evaluation.load_task_dataset.cache_clear()
     options = eb.sage.SageOptions(resamples=50)
-    run = eb.sage.run(
-        ["bm25"], datasets=[data], tasks=["retrieval"], out=out, tokenizer="words", options=options
-    )
+    run = eb.sage.run(["bm25"], datasets=[data], tasks=["retrieval"], out=out, tokenizer="words", options=options)
     return run.path
 
 

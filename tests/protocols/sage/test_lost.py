@@ -93,12 +93,8 @@ def test_comparisons_and_ratings_lose_their_rows(context, score):
         take = lambda column: tuple(column[i] for i in rows)  # noqa: E731
         shifted = (*TEXTS[1:], TEXTS[0])
         return HumanPreferences(
-            SummaryComparisons(
-                take(IDS), take(TEXTS), take(DOCUMENTS.summaries), take(shifted), choice[rows]
-            ),
-            SummaryRatings(
-                take(IDS), take(TEXTS), take(DOCUMENTS.summaries), {"clarity": ratings["clarity"][rows]}
-            ),
+            SummaryComparisons(take(IDS), take(TEXTS), take(DOCUMENTS.summaries), take(shifted), choice[rows]),
+            SummaryRatings(take(IDS), take(TEXTS), take(DOCUMENTS.summaries), {"clarity": ratings["clarity"][rows]}),
         )
 
     everything = np.arange(len(TEXTS))
@@ -129,9 +125,7 @@ def test_a_lost_member_drops_itself(context, score):
 
 def test_lost_documents_and_queries(context, score):
     """Retrieval is what it is without them; a query whose one relevant document is lost goes too."""
-    queries = tuple(
-        f"{text.split()[1]} and {text.split()[5].strip('.')} no. {i}" for i, text in enumerate(TEXTS)
-    )
+    queries = tuple(f"{text.split()[1]} and {text.split()[5].strip('.')} no. {i}" for i, text in enumerate(TEXTS))
     qrels = {f"q{i}": {f"d{i}": 1.0, f"d{(i + 7) % 90}": float(i != 17)} for i in range(90)}
 
     def data(documents, asked):
@@ -160,7 +154,5 @@ def test_over_a_twentieth_there_is_no_score(task, context, score):
     outcome = task.evaluate_system(system("river"), DOCUMENTS, context())
     headline = score(outcome, task.HEADLINE)
     assert headline.value is None
-    assert headline.reason == (
-        "18 of 90 documents could not be encoded: Too long: 9,000 tokens (over 5%, so no score)"
-    )
+    assert headline.reason == ("18 of 90 documents could not be encoded: Too long: 9,000 tokens (over 5%, so no score)")
     assert outcome.components == {}

@@ -139,9 +139,7 @@ def test_a_refused_text_is_left_out_and_counted(stub, tmp_path):
     texts[7] = "A spaniel is in the garden. It can see the sea."
     rows = [{"text": text, "summary": f"Note {i}."} for i, text in enumerate(texts)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = eb.sage.run(
-        [system(stub)], datasets=[path], out=tmp_path / "run", tokenizer="words", tasks=["robustness"]
-    )
+    run = eb.sage.run([system(stub)], datasets=[path], out=tmp_path / "run", tokenizer="words", tasks=["robustness"])
     cell = run.manifest["cells"][0]
     (skipped,) = (one for one in cell["skipped"] if "left unchanged" not in one["reason"])
     assert skipped["count"] == 1

@@ -27,9 +27,7 @@ def comparisons(similarities, choices):
 
 def ratings(similarities, **axes):
     ids = tuple(f"r{i}" for i in range(len(similarities)))
-    return SummaryRatings(
-        ids, ids, tuple(map(str, similarities)), {k: np.array(v, float) for k, v in axes.items()}
-    )
+    return SummaryRatings(ids, ids, tuple(map(str, similarities)), {k: np.array(v, float) for k, v in axes.items()})
 
 
 @pytest.fixture
@@ -128,9 +126,7 @@ def test_rows_of_one_source_are_drawn_together(reads, context, score):
     assert {name: (part.n, part.units) for name, part in outcome.components.items()} == {
         "comparisons": (40, 10), "ratings": (40, 10),
     }  # fmt: skip
-    assert (
-        score(outcome, "accuracy").method == "cluster bootstrap over 10 groups of comparisons of one source"
-    )
+    assert score(outcome, "accuracy").method == "cluster bootstrap over 10 groups of comparisons of one source"
     alone = evaluate_system(reads, HumanPreferences(rows, rated), context())
     assert all(part.units is None for part in alone.components.values())
 

@@ -24,10 +24,7 @@ from embassay.text import open_tokenizer
 
 CORPUS = Documents(
     tuple(f"d{i}" for i in range(12)),
-    tuple(
-        f"word{i} is here. The {i} must be seen! It can go on for a while, w{i}x w{i}y w{i}z."
-        for i in range(12)
-    ),
+    tuple(f"word{i} is here. The {i} must be seen! It can go on for a while, w{i}x w{i}y w{i}z." for i in range(12)),
 )
 QUERIES = Documents(("q1", "q2"), ("word3", "word7"))
 DATA = RetrievalSet(CORPUS, QUERIES, {"q1": {"d3": 1.0}, "q2": {"d7": 2.0, "d1": 1.0}})
@@ -40,11 +37,7 @@ def test_18_edits():
 
 def test_merging_puts_the_original_before_its_copies(ranked):
     """Equal scores: original, then by shard and corpus order [A18]; `copies_first` is the other bound."""
-    shards = [
-        ranked([[0, 1]], [[0.9, 0.5]]),
-        ranked([[0, 1]], [[0.9, 0.7]]),
-        ranked([[2, -1]], [[0.9, -np.inf]]),
-    ]
+    shards = [ranked([[0, 1]], [[0.9, 0.5]]), ranked([[0, 1]], [[0.9, 0.7]]), ranked([[2, -1]], [[0.9, -np.inf]])]
     shard, index, score = merge_version_rankings(shards, 4)
     assert (shard[0].tolist(), index[0].tolist()) == ([0, 1, 2, 1], [0, 0, 2, 1])
     assert score[0].tolist() == [0.9, 0.9, 0.9, 0.7]
@@ -132,9 +125,7 @@ def test_a_query_with_nothing_relevant_but_itself_does_not_count(pairwise, conte
 def test_rankings_name_originals_and_copies(pairwise, context):
     """What was found is kept: document, which edit made the copy, score and gain, clean and augmented."""
     outcome = evaluate_system(pairwise(lambda q, d: float(q in d)), DATA, context())
-    rows = [
-        dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
-    ]
+    rows = [dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)]
     clean = [row for row in rows if row["version"] == "original" and row["query_id"] == "q1"]
     assert [row["rank"] for row in clean] == list(range(1, 11))
     assert clean[0] == {"query_id": "q1", "version": "original", "rank": 1, "doc_id": "d3", "edit": "",
@@ -173,10 +164,7 @@ def test_shards_and_other_processes_change_nothing(name, context, monkeypatch):
     monkeypatch.setattr(sharding, "SHARD", 5)
     spread = Elsewhere()
     assert whole.skipped
-    for other in (
-        evaluate_system(system, DATA, made),
-        evaluate_system(system, DATA, replace(made, spread=spread)),
-    ):
+    for other in (evaluate_system(system, DATA, made), evaluate_system(system, DATA, replace(made, spread=spread))):
         assert other.scores == whole.scores
         assert other.items == whole.items
         assert other.rankings == whole.rankings
@@ -269,9 +257,7 @@ def test_a_choice_of_edits_makes_fewer_corpora(pairwise, context, score):
     )
     assert outcome.counts["texts"] == 3 * 12
     assert score(outcome, "retention").method.startswith("2 of 18 edits, bootstrap over")
-    assert score(outcome, "retention", "replaced").method.startswith(
-        "2 of 18 edits, harmonic mean of 2 shares"
-    )
+    assert score(outcome, "retention", "replaced").method.startswith("2 of 18 edits, harmonic mean of 2 shares")
     assert "of 18 edits" not in score(outcome, "ndcg@10", "original").method
     shown = {one.variant for one in outcome.scores if one.variant.startswith("replaced:")}
     assert shown == {"replaced:capitalize", "replaced:delete10"}
@@ -299,6 +285,4 @@ def part_edits(outcome):
 
 
 def _rows(outcome):
-    return [
-        dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)
-    ]
+    return [dict(zip(outcome.rankings, row, strict=True)) for row in zip(*outcome.rankings.values(), strict=True)]

@@ -9,9 +9,7 @@ from embassay.protocols.sage.robustness import compare_superficial_and_semantic_
 from embassay.records import Documents
 
 TEXT = "The river is high today. It will rise again tomorrow! Nobody can say when it may fall? We must wait."
-DOCUMENTS = Documents(
-    ("a", "b"), (TEXT * 3, TEXT.replace("river", "lake") * 2), ("High water.", "The lake rises.")
-)
+DOCUMENTS = Documents(("a", "b"), (TEXT * 3, TEXT.replace("river", "lake") * 2), ("High water.", "The lake rises."))
 
 
 def similarities(**values):
@@ -22,13 +20,7 @@ def similarities(**values):
 def test_all_three_relations_hold_for_an_ideal_system():
     """Noise above the summary, the summary above changed meaning."""
     ideal = similarities(
-        capitalize=0.9,
-        delete10=0.9,
-        numerize=0.9,
-        summary=0.6,
-        negate=0.2,
-        sentence_shuffle=0.3,
-        word_shuffle=0.1,
+        capitalize=0.9, delete10=0.9, numerize=0.9, summary=0.6, negate=0.2, sentence_shuffle=0.3, word_shuffle=0.1
     )
     assert compare_superficial_and_semantic_edits(ideal).tolist() == [[True, True, True]]
 
@@ -71,9 +63,7 @@ def test_every_edit_has_its_rows_and_items(pairwise, context, score):
     assert score(outcome, "similarity", "original").value == 1
     assert score(outcome, "above_summary", "capitalize").value == 0
     assert score(outcome, "below_summary", "negate").value == 0
-    rows = list(
-        zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True)
-    )
+    rows = list(zip(outcome.items["item_id"], outcome.items["measure"], outcome.items["variant"], strict=True))
     assert len(rows) == len(set(rows)) == 2 * len(outcome.scores)
 
 
@@ -151,9 +141,7 @@ def test_the_language_of_the_data_chooses_the_rules(pairwise, context):
     seen: dict[str, list[str]] = {}
     for lang in ("fra", "mul", "rus"):
         texts = seen.setdefault(lang, [])
-        evaluate_system(
-            pairwise(lambda _, b, texts=texts: texts.append(b) or 0.5), data, replace(context(), lang=lang)
-        )
+        evaluate_system(pairwise(lambda _, b, texts=texts: texts.append(b) or 0.5), data, replace(context(), lang=lang))
     denied = "Le chat n'est pas sur la table, no?"
     assert [denied in texts for texts in seen.values()] == [True, True, False]
 
@@ -174,9 +162,7 @@ def test_further_edits_have_rows_and_no_part_in_the_score(pairwise, context, sco
     more = evaluate_system(pairwise(similar), data, context(further_edits="facts,synonyms"))
     for measure, variant in [("robustness", ""), ("share", "all_three"), ("similarity", "negate")]:
         assert score(more, measure, variant).value == score(plain, measure, variant).value
-    own = {(one.measure, one.variant) for one in more.scores} - {
-        (one.measure, one.variant) for one in plain.scores
-    }
+    own = {(one.measure, one.variant) for one in more.scores} - {(one.measure, one.variant) for one in plain.scores}
     assert own == {
         ("above_summary", "synonyms"), ("below_summary", "facts"),
         ("similarity", "synonyms"), ("similarity", "facts"),

@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.sage.sensitivity import (
-    compute_expected_similarity,
-    evaluate_isotonic_fit,
-    evaluate_system,
-)
+from embassay.protocols.sage.sensitivity import compute_expected_similarity, evaluate_isotonic_fit, evaluate_system
 from embassay.records import Documents
 from embassay.text import open_tokenizer
 
 WORDS = open_tokenizer("words")
-LONG = Documents(
-    tuple(f"d{i}" for i in range(4)),
-    tuple(" ".join(f"w{i}x{j}" for j in range(9000)) for i in range(4)),
-)
+LONG = Documents(tuple(f"d{i}" for i in range(4)), tuple(" ".join(f"w{i}x{j}" for j in range(9000)) for i in range(4)))
 
 
 @lru_cache
@@ -90,9 +83,7 @@ def test_a_needle_of_ones_own(pairwise, context, score, tmp_path):
     assert options.as_dict() != context().options.as_dict()
     seen = []
     system = pairwise(lambda a, b: seen.append(b) or 1.0)
-    evaluate_system(
-        system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path))
-    )
+    evaluate_system(system, Documents(("a", "b"), ("one two three four", "five six")), context(needle=str(path)))
     assert "alpha beta gamma alphaone two three four" in seen
     path.write_text("too short", "utf-8")
     with pytest.raises(UsageError, match=r"2 tokens.*1,350"):
@@ -118,9 +109,6 @@ def test_the_monotone_map_is_that_of_scikit_learn(digits):
     for n in (2, 3, 20, 400):
         x = np.round(random.random(n), digits)
         x[n // 2 :] = np.nextafter(x[: n - n // 2], 2)
-        y, at = (
-            random.choice(compute_expected_similarity(np.arange(8) / 8), n) + x,
-            random.random((9, 5)) * 1.4 - 0.2,
-        )
+        y, at = (random.choice(compute_expected_similarity(np.arange(8) / 8), n) + x, random.random((9, 5)) * 1.4 - 0.2)
         theirs = IsotonicRegression(out_of_bounds="clip").fit(x, y).predict(at.ravel()).reshape(at.shape)
         np.testing.assert_allclose(evaluate_isotonic_fit(x, y, at), theirs, rtol=1e-14)

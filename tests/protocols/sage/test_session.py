@@ -23,11 +23,7 @@ SMALL = {"tokenizer": "words", "limit": 12, "options": eb.sage.SageOptions(resam
 def content(path):
     """Everything a run must reproduce: results, comparisons, tables, items."""
     kept = ("results.jsonl", "comparisons.json")
-    files = (
-        [path / name for name in kept]
-        + sorted(path.glob("tables/*"))
-        + sorted(path.glob("items/**/*.parquet"))
-    )
+    files = [path / name for name in kept] + sorted(path.glob("tables/*")) + sorted(path.glob("items/**/*.parquet"))
     return {str(file.relative_to(path)): file.read_bytes() for file in files}
 
 
@@ -73,9 +69,7 @@ def test_constant_is_undefined_on_ratings_and_so_overall(finished):
 def test_overall_is_the_mean_of_the_five(finished):
     """Table 1: overall = unweighted mean of the tasks (SAGE table 1)."""
     table = finished.table("sage_table1").filter(pl.col("system") == "bm25")
-    parts = [
-        table[name][0] for name in ("Clustering", "Human Pref.", "Robustness", "Sensitivity", "Retrieval")
-    ]
+    parts = [table[name][0] for name in ("Clustering", "Human Pref.", "Robustness", "Sensitivity", "Retrieval")]
     assert table["Overall"][0] == pytest.approx(sum(parts) / 5)
 
 
@@ -101,11 +95,7 @@ def test_the_same_arguments_resume_and_change_nothing(finished):
 
 @pytest.mark.parametrize(
     ("change", "named"),
-    [
-        ({"seed": 1}, "seed"),
-        ({"limit": 5}, "limit"),
-        ({"tokenizer": "words", "tasks": ["robustness"]}, "tasks"),
-    ],
+    [({"seed": 1}, "seed"), ({"limit": 5}, "limit"), ({"tokenizer": "words", "tasks": ["robustness"]}, "tasks")],
 )
 def test_other_arguments_are_refused(finished, change, named):
     """What differs is named, with both values."""
@@ -116,9 +106,7 @@ def test_other_arguments_are_refused(finished, change, named):
 def test_a_run_grows_by_systems_tasks_and_datasets(tmp_path, monkeypatch):
     """More of each are added to the folder, what is done stays, and the bytes are those of one run of all."""
     monkeypatch.chdir(tmp_path)
-    rows = [
-        {"text": f"note {n} on {'tides' if n % 3 else 'bees'} {n * n}", "label": n % 2} for n in range(30)
-    ]
+    rows = [{"text": f"note {n} on {'tides' if n % 3 else 'bees'} {n * n}", "label": n % 2} for n in range(30)]
     (tmp_path / "notes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     small = {**SMALL, "limit": 6}
     eb.sage.run(["jaccard"], out="grown", datasets=["sample"], tasks=["clustering"], **small)
@@ -173,11 +161,7 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
         file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     else:
         (path / "comparisons.json").unlink()
-    with (
-        pytest.warns(RuntimeWarning, match="will be computed again")
-        if lost.endswith("cell")
-        else nullcontext()
-    ):
+    with pytest.warns(RuntimeWarning, match="will be computed again") if lost.endswith("cell") else nullcontext():
         eb.sage.run(SYSTEMS, out=path, **SMALL)
     assert content(path) == before
 
@@ -195,9 +179,7 @@ def test_same_bytes_with_more_workers_and_another_environment(finished, tmp_path
     environment = {**os.environ, "PYTHONHASHSEED": "2", "EMBASSAY_CACHE": str(tmp_path / "cache")}
     environment |= {"LC_ALL": "C", "TZ": "Pacific/Auckland"}
     environment.pop("HOME", None)
-    subprocess.run(
-        [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")], env=environment, check=True
-    )
+    subprocess.run([sys.executable, str(tmp_path / "script.py"), str(tmp_path / "run")], env=environment, check=True)
     assert content(tmp_path / "run") == content(finished.path)
 
 
@@ -212,15 +194,11 @@ def test_a_broken_system_fails_alone(tmp_path, monkeypatch):
     run = eb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
     assert run.manifest["status"] == "partial"
     results = run.results.filter(pl.col("task") == "clustering", pl.col("dataset") == "")
-    by_system = dict(
-        zip(results["system"], zip(results["value"], results["reason"], strict=True), strict=True)
-    )
+    by_system = dict(zip(results["system"], zip(results["value"], results["reason"], strict=True), strict=True))
     assert by_system["bm25"] == (None, "sample: No distances today.")
     assert by_system["jaccard"][0] is not None
     monkeypatch.undo()
-    again = eb.sage.run(
-        ["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL
-    )
+    again = eb.sage.run(["bm25", "jaccard"], out=tmp_path / "run", tasks=["clustering", "robustness"], **SMALL)
     assert again.manifest["status"] == "finished"
 
 
@@ -247,8 +225,7 @@ def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):
     """A file of texts and labels joins sensitivity and clustering; asking for another task is a usage error."""
     path = tmp_path / "notes.jsonl"
     rows = [
-        {"text": f"note number {i} on {'tea' if i % 2 else 'coffee'} and more", "label": str(i % 2)}
-        for i in range(12)
+        {"text": f"note number {i} on {'tea' if i % 2 else 'coffee'} and more", "label": str(i % 2)} for i in range(12)
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     run = eb.sage.run(["levenshtein"], datasets=[path], out=tmp_path / "run", tokenizer="words")
@@ -256,9 +233,7 @@ def test_datasets_join_the_tasks_they_have_columns_for(tmp_path):
     overall = run.results.filter(pl.col("measure") == "overall", pl.col("system") == "levenshtein")
     assert overall["reason"][0] == "preference was not part of the run"
     with pytest.raises(UsageError, match=r"robustness lacks summary.*--map"):
-        eb.sage.run(
-            ["levenshtein"], datasets=[path], tasks=["robustness"], out=tmp_path / "two", tokenizer="words"
-        )
+        eb.sage.run(["levenshtein"], datasets=[path], tasks=["robustness"], out=tmp_path / "two", tokenizer="words")
 
 
 def test_nothing_is_written_when_a_name_is_wrong(tmp_path):

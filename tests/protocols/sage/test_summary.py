@@ -28,13 +28,10 @@ FORUMS = {"scifact": 0.9, "forum-a": 0.2, "forum-b": 0.4, "forum-c": 0.6}
 def plan(**options):
     task = PlannedTask("retrieval", 40, 40, (), ())
     datasets = tuple(
-        PlannedDataset(name, name, "en", "0", (task,), group="forums" if "forum" in name else "")
-        for name in FORUMS
+        PlannedDataset(name, name, "en", "0", (task,), group="forums" if "forum" in name else "") for name in FORUMS
     )
     request = SimpleNamespace(options=SageOptions(**options), seed=1)
-    return SimpleNamespace(
-        datasets=datasets, systems=SYSTEMS, request=request, tasks=("retrieval",), suites=()
-    )
+    return SimpleNamespace(datasets=datasets, systems=SYSTEMS, request=request, tasks=("retrieval",), suites=())
 
 
 def records():
@@ -76,8 +73,7 @@ def test_a_group_is_shown_beside_its_members():
 def headlines(**values):
     rng = np.random.default_rng(0)
     return {
-        name: SystemHeadlineValue(name, value, 40, value + rng.normal(0, 0.001, 500))
-        for name, value in values.items()
+        name: SystemHeadlineValue(name, value, 40, value + rng.normal(0, 0.001, 500)) for name, value in values.items()
     }
 
 

@@ -16,9 +16,7 @@ KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
 
 
 def row(task, dataset, system, measure, value, variant=""):
-    return ResultRow(
-        "sage", task, dataset, "", "en", variant, system, measure, value, 3, reason="" if value else "why"
-    )
+    return ResultRow("sage", task, dataset, "", "en", variant, system, measure, value, 3, reason="" if value else "why")
 
 
 def made(rows):
@@ -44,9 +42,7 @@ def test_a_mean_over_datasets_needs_all_of_them():
 
 def test_csv_is_exact_and_markdown_is_for_people():
     """Full precision and quoted names in CSV; three decimals, n/a and groups in Markdown."""
-    table = SageTable(
-        "t", "Title", ("x",), (("embedding", "minilm", (1 / 3,)), ("classical", "a,b", (None,)))
-    )
+    table = SageTable("t", "Title", ("x",), (("embedding", "minilm", (1 / 3,)), ("classical", "a,b", (None,))))
     assert table.as_csv() == f'kind,system,x\nembedding,minilm,{1 / 3!r}\nclassical,"a,b",\n'
     markdown = table.format_table_as_markdown()
     assert "| minilm | 0.333 |" in markdown
@@ -72,9 +68,7 @@ def test_groups_are_means_of_paired_draws():
     values = {"minilm": 0.6, "e5": 0.4, "bm25": 0.3, "constant": 0.9}
     shared = DRAWS[0]
     standings = [standing("robustness", name, value, shared) for name, value in values.items()]
-    standings += [
-        standing("retrieval", name, value, DRAWS[i]) for i, (name, value) in enumerate(values.items())
-    ]
+    standings += [standing("retrieval", name, value, DRAWS[i]) for i, (name, value) in enumerate(values.items())]
     (table,) = make_system_group_table(standings, kinds)
     rows = {row[0]: row[1:] for row in table.rows}
     assert list(rows) == ["Robustness", "Retrieval"]
@@ -88,18 +82,10 @@ def test_groups_are_means_of_paired_draws():
 
 def test_groups_need_a_member_and_every_value():
     """Nothing without a classical metric; a task that one member has no value of has none."""
-    standings = [
-        standing("robustness", "minilm", 0.6, DRAWS[0]),
-        standing("robustness", "bm25", 0.3, DRAWS[0]),
-    ]
+    standings = [standing("robustness", "minilm", 0.6, DRAWS[0]), standing("robustness", "bm25", 0.3, DRAWS[0])]
     assert not list(make_system_group_table(standings, {"minilm": "embedding"}))
-    lacking = [
-        *standings,
-        SystemStanding("robustness", "", "robustness", SystemHeadlineValue.none("e5", "failed")),
-    ]
-    (table,) = make_system_group_table(
-        lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"}
-    )
+    lacking = [*standings, SystemStanding("robustness", "", "robustness", SystemHeadlineValue.none("e5", "failed"))]
+    (table,) = make_system_group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
     assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)
 
 
@@ -122,15 +108,11 @@ def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
         for place, (name, value) in enumerate(values.items())
     ]
     (table,) = make_best_encoder_vs_metric_table(standings, kinds)
-    rows = {
-        row[0]: dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows
-    }
+    rows = {row[0]: dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows}
     preference, clustering = rows["Human Pref."], rows["Clustering"]
     assert (preference["embedding"], preference["classical"]) == ("large", "bm25")
     assert preference["percent higher"] == pytest.approx(15.4, abs=0.05)
     assert (clustering["embedding"], clustering["times"]) == ("small", pytest.approx(2.3, abs=0.05))
     drawn = (0.682 + DRAWS[0]) / (0.591 + DRAWS[2])
-    assert [preference[f"times {end}"] for end in ("low", "high")] == pytest.approx(
-        np.percentile(drawn, [2.5, 97.5])
-    )
+    assert [preference[f"times {end}"] for end in ("low", "high")] == pytest.approx(np.percentile(drawn, [2.5, 97.5]))
     assert not list(make_best_encoder_vs_metric_table(standings, {"large": "embedding"}))

@@ -50,9 +50,7 @@ def bag():
 @pytest.fixture
 def context():
     def make(dataset="made", **options):
-        return PtebContext(
-            dataset, open_tokenizer("words"), 1337, PtebOptions(**{"resamples": 200, **options})
-        )
+        return PtebContext(dataset, open_tokenizer("words"), 1337, PtebOptions(**{"resamples": 200, **options}))
 
     return make
 

@@ -113,11 +113,7 @@ def test_training_rows_are_lost_apart_from_test_rows(sample):
     gone = {f"train:{data.train.ids[3]}", f"test:{data.test.ids[0]}"}
     result = classification.replace_texts(data, lambda place, text: None if place in gone else text)
     assert (result.kept, result.items) == (53, 54)
-    assert (
-        result.original.train.ids
-        == result.paraphrased.train.ids
-        == (*data.train.ids[:3], *data.train.ids[4:])
-    )
+    assert result.original.train.ids == result.paraphrased.train.ids == (*data.train.ids[:3], *data.train.ids[4:])
     assert result.original.test.ids == data.test.ids[1:]
     assert [(left.reason, left.count, left.examples) for left in result.lost] == [
         ("training texts that could not be rewritten", 1, (data.train.ids[3],)),

@@ -33,11 +33,7 @@ def test_it_is_scikit_learns_k_means(sample, context):
         expected.append(v_measure_score(labels, model.fit_predict(vectors)))
     assert outcome.scores[0].value == pytest.approx(np.mean(expected), abs=1e-12)
     assert [row.value for row in outcome.scores[1:]] == pytest.approx(expected, abs=1e-12)
-    assert [(row.variant, row.subset) for row in outcome.scores[1:]] == [
-        ("set", "1"),
-        ("set", "2"),
-        ("set", "3"),
-    ]
+    assert [(row.variant, row.subset) for row in outcome.scores[1:]] == [("set", "1"), ("set", "2"), ("set", "3")]
     assert outcome.scores[0].method == "k-means, bootstrap over 3 sets"
     assert outcome.counts == {"texts": 108, "sets": 3}
 
@@ -84,10 +80,7 @@ def test_a_single_set_is_resampled_over_its_texts(sample, context):
         ("sets with a single label", 1, ("alone",))
     ]
     one_label = LabelledTexts(extra.ids, extra.texts, ("food",) * 42, extra.sets)
-    assert (
-        clustering.evaluate_system(system, one_label, context()).scores[0].reason
-        == "no set with two or more labels"
-    )
+    assert clustering.evaluate_system(system, one_label, context()).scores[0].reason == "no set with two or more labels"
 
 
 def test_a_large_set_is_drawn_by_label_for_systems_without_vectors(sample, context):
@@ -127,10 +120,7 @@ def test_a_text_in_many_sets_is_encoded_once(bag, context):
     """The paper's newsgroups have 5,242 texts in 59,545 places."""
     texts = tuple(f"w{i % 5} x{i % 7}" for i in range(70))
     data = LabelledTexts(
-        tuple(map(str, range(70))),
-        texts,
-        tuple(str(i % 3) for i in range(70)),
-        tuple(str(i % 2) for i in range(70)),
+        tuple(map(str, range(70))), texts, tuple(str(i % 3) for i in range(70)), tuple(str(i % 2) for i in range(70))
     )
     system = bag()
     clustering.evaluate_system(system, data, context())

@@ -54,11 +54,7 @@ def judge(mteb):
 
     class Ours(AbsEncoder):
         mteb_model_meta = ModelMeta.create_empty(
-            overwrites={
-                "name": "here/wordllama",
-                "revision": "1",
-                "similarity_fn_name": ScoringFunction.COSINE,
-            }
+            overwrites={"name": "here/wordllama", "revision": "1", "similarity_fn_name": ScoringFunction.COSINE}
         )
 
         def __init__(self):
@@ -128,11 +124,7 @@ def test_spearman_of_pairs(source, judge):
     from mteb.abstasks.sts import AbsTaskSTS
 
     pairs = data(source, "sts")
-    columns = {
-        "sentence1": list(pairs.first),
-        "sentence2": list(pairs.second),
-        "score": pairs.scores.tolist(),
-    }
+    columns = {"sentence1": list(pairs.first), "sentence2": list(pairs.second), "score": pairs.scores.tolist()}
     task = local(AbsTaskSTS, DatasetDict(test=Dataset.from_dict(columns)), "cosine_spearman")
     assert ours("sts", pairs) == pytest.approx(judge(task)["cosine_spearman"], abs=1e-5)
 
@@ -205,8 +197,7 @@ def test_ndcg_of_the_first_ten(source, judge):
 
 
 @pytest.mark.parametrize(
-    "source",
-    sources("clustering/20newsgroups_sample.jsonl.gz", "clustering/biomedical_titles_sample.jsonl.gz"),
+    "source", sources("clustering/20newsgroups_sample.jsonl.gz", "clustering/biomedical_titles_sample.jsonl.gz")
 )
 def test_v_measure_of_clusters(source, judge):
     """Clustering is mteb's older class, which the paper used, when k-means starts as it does there, with seed 42."""
@@ -214,9 +205,7 @@ def test_v_measure_of_clusters(source, judge):
     from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
 
     given = data(source, "clustering")
-    rows = {
-        name: [row for row, one in enumerate(given.sets) if one == name] for name in sorted(set(given.sets))
-    }
+    rows = {name: [row for row, one in enumerate(given.sets) if one == name] for name in sorted(set(given.sets))}
     columns = {
         "sentences": [[given.texts[row] for row in rows[name]] for name in rows],
         "labels": [[given.labels[row] for row in rows[name]] for name in rows],

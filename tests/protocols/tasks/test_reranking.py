@@ -19,8 +19,7 @@ class Numbers:
 
     def pairs(self, a, b):
         return np.array(
-            [float(c.split()[-1]) * float(q.split("|")[0]) for q, c in zip(a, b, strict=True)],
-            dtype=np.float32,
+            [float(c.split()[-1]) * float(q.split("|")[0]) for q, c in zip(a, b, strict=True)], dtype=np.float32
         )
 
 
@@ -110,9 +109,7 @@ def test_lost_wordings():
     gone = {"candidate:q7:2", "candidate:q9:0", "query:q3:1", "query:q5:0", "query:q5:1"}
     result = reranking.replace_texts(data, lambda place, text: None if place in gone else text.upper())
     assert (result.kept, result.items) == (38, 40)
-    assert (
-        result.original.ids == result.paraphrased.ids == tuple(f"q{i}" for i in range(40) if i not in (5, 9))
-    )
+    assert result.original.ids == result.paraphrased.ids == tuple(f"q{i}" for i in range(40) if i not in (5, 9))
     places = dict(zip(result.original.ids, range(38), strict=True))
     assert result.original.candidates[places["q7"]] == data.candidates[7][:2]
     assert result.paraphrased.queries[places["q3"]] == ("WORD3 APPLE",)

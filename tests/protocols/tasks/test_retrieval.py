@@ -70,9 +70,7 @@ def test_an_own_document_that_is_judged_does_not_count(context):
 def test_gains_are_linear(context):
     """A gain of 3 at rank 2 and of 1 at rank 1: (1 + 3 / log2 3) / (3 + 1 / log2 3), as trec_eval."""
     data = corpus_of_itself("d1")
-    graded = RetrievalSet(
-        data.corpus, Documents(("q",), ("text 99",)), {"q": {"d1": 3.0, "d0": 1.0, "d2": 0.0}}
-    )
+    graded = RetrievalSet(data.corpus, Documents(("q",), ("text 99",)), {"q": {"d1": 3.0, "d0": 1.0, "d2": 0.0}})
     expected = (1 + 3 / math.log2(3)) / (3 + 1 / math.log2(3))
     assert ndcg(graded, context()).value == pytest.approx(expected)
 
@@ -113,9 +111,7 @@ def test_lost_documents_and_queries(bag, context):
     corpus = Documents(tuple(f"d{i}" for i in range(n)), tuple(f"w{i} doc{i}." for i in range(n)))
     queries = Documents(tuple(f"q{i}" for i in range(n)), tuple(f"w{i} ask{i}." for i in range(n)))
     qrels = {f"q{i}": {f"d{i}": 1.0, **({"d7": 1.0} if i == 8 else {})} for i in range(n)}
-    outcome = TASKS.build("retrieval").evaluate(
-        bag("doc7.", "ask3."), RetrievalSet(corpus, queries, qrels), context()
-    )
+    outcome = TASKS.build("retrieval").evaluate(bag("doc7.", "ask3."), RetrievalSet(corpus, queries, qrels), context())
     assert [(left.reason, left.count, left.examples) for left in outcome.skipped] == [
         ("documents that could not be encoded: Too long: 9,000 tokens", 1, ("d7",)),
         ("queries that could not be encoded: Too long: 9,000 tokens", 1, ("q3",)),
@@ -123,14 +119,9 @@ def test_lost_documents_and_queries(bag, context):
     ]
     assert outcome.scores[0].n == 58
     alone = RetrievalSet(
+        Documents(*(tuple(c for i, c in enumerate(column) if i != 7) for column in (corpus.ids, corpus.texts))),
         Documents(
-            *(tuple(c for i, c in enumerate(column) if i != 7) for column in (corpus.ids, corpus.texts))
-        ),
-        Documents(
-            *(
-                tuple(c for i, c in enumerate(column) if i not in (3, 7))
-                for column in (queries.ids, queries.texts)
-            )
+            *(tuple(c for i, c in enumerate(column) if i not in (3, 7)) for column in (queries.ids, queries.texts))
         ),
         {
             query: {d: g for d, g in judged.items() if d != "d7"}
@@ -138,9 +129,7 @@ def test_lost_documents_and_queries(bag, context):
             if query not in ("q3", "q7")
         },
     )
-    assert outcome.scores[0].value == pytest.approx(
-        retrieval.evaluate_system(bag(), alone, context()).scores[0].value
-    )
+    assert outcome.scores[0].value == pytest.approx(retrieval.evaluate_system(bag(), alone, context()).scores[0].value)
 
 
 def test_a_small_corpus(context):

@@ -92,9 +92,7 @@ def test_every_system_has_a_score_or_a_reason(task, data, name, context):
 
 def test_similarity_only_systems_say_by_what_method(task, data, context):
     """Where a task needs vectors, the method column tells who had none."""
-    methods = [
-        task.evaluate(system(name), data, context()).scores[0].method for name in ("wordllama", "jaccard")
-    ]
+    methods = [task.evaluate(system(name), data, context()).scores[0].method for name in ("wordllama", "jaccard")]
     assert (methods[0] != methods[1]) == task.vectors
     if task.vectors:
         assert methods[1].startswith(("10 nearest neighbours", "complete linkage"))
@@ -149,8 +147,7 @@ def test_what_has_no_wording_is_on_neither_side(name, sample, missing):
     assert before.keys() == after.keys()
     assert all(after[place] == f"other {before[place]}" for place in after)
     assert same(
-        result.original,
-        task.reword(result.paraphrased, lambda _, text: text.removeprefix("other ")).paraphrased,
+        result.original, task.reword(result.paraphrased, lambda _, text: text.removeprefix("other ")).paraphrased
     )
     assert (result.kept, result.items) == (task.size(result.original), task.size(data))
     assert result.has_nothing_left_out == (not gone)
@@ -191,9 +188,7 @@ def test_a_rehearsal_hears_what_the_task_asks(task, data, bag, context):
     """The texts and roles of every call, in their order: so a plan can count and fetch them beforehand."""
     heard = []
     task.evaluate(
-        CallRecordingSimilarity(lambda texts, role: heard.append((list(texts), role))),
-        data,
-        context(resamples=1),
+        CallRecordingSimilarity(lambda texts, role: heard.append((list(texts), role))), data, context(resamples=1)
     )
     real = bag()
     task.evaluate(real, data, context())

@@ -17,11 +17,7 @@ from embassay.protocols.watch.check import (
 )
 from embassay.protocols.watch.fingerprint import SystemAnswerFingerprint
 from embassay.protocols.watch.history import FingerprintCheck
-from embassay.protocols.watch.options import (
-    FingerprintCheckRequest,
-    FingerprintRequest,
-    OwnTextsAndQuestionsOptions,
-)
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.protocols.watch.recording import record_respondent_fingerprint
 from embassay.systems.cosine import VectorTransformOptions
@@ -82,8 +78,7 @@ def test_rounding_is_no_change() -> None:
     """Differences of another processor, one part in ten million, are none."""
     step = lambda vectors, texts, role: vectors * (1 + 1e-7)  # noqa: E731
     assert (
-        check_fingerprint_of_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).verdict
-        == "same"
+        check_fingerprint_of_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).verdict == "same"
     )
 
 
@@ -153,9 +148,7 @@ def test_texts_without_anything_in_common_are_named_so() -> None:
         off = np.array([len(text) % 6 == 1 for text in texts])
         return np.where(off[:, None], vectors @ ROTATED, vectors)
 
-    (change,) = check_fingerprint_of_open_respondent(
-        recorded(), made(step=step), FingerprintCheckRequest()
-    ).changes
+    (change,) = check_fingerprint_of_open_respondent(recorded(), made(step=step), FingerprintCheckRequest()).changes
     assert change.kind == "some texts"
 
 
@@ -166,9 +159,7 @@ def test_a_slow_change_is_found_over_looks() -> None:
     earlier: list[FingerprintCheck] = []
     for night in range(30):
         system = made(noise=0.001, seed=100 + night, step=lambda vectors, texts, role: vectors + shift)
-        earlier.append(
-            check_fingerprint_of_open_respondent(fingerprint, system, FingerprintCheckRequest(), earlier)
-        )
+        earlier.append(check_fingerprint_of_open_respondent(fingerprint, system, FingerprintCheckRequest(), earlier))
         if earlier[-1].verdict == "changed":
             break
     assert earlier[0].verdict == "same"
@@ -188,9 +179,7 @@ def test_until_sure_asks_less(own_texts: OwnPassagesAndQuestions) -> None:
     assert (other.verdict, other.asked) == ("changed", 12)
     same = check_fingerprint_of_open_respondent(fingerprint, made(), request)
     assert (same.verdict, same.asked) == ("same", 40)
-    noisy = check_fingerprint_of_open_respondent(
-        recorded(own_texts, noise=0.01), made(noise=0.01, seed=1), request
-    )
+    noisy = check_fingerprint_of_open_respondent(recorded(own_texts, noise=0.01), made(noise=0.01, seed=1), request)
     assert (noisy.verdict, noisy.asked) == ("same", len(fingerprint.items))
 
 
@@ -223,10 +212,7 @@ def test_what_is_refused_is_counted_and_left_out() -> None:
     check = check_fingerprint_of_open_respondent(recorded(), few, FingerprintCheckRequest())
     assert (check.verdict, check.lost, check.mask.count("-")) == ("same", 2, 2)
     many = VectorRespondent(MadeSystem(_Refusing()))
-    assert (
-        check_fingerprint_of_open_respondent(recorded(), many, FingerprintCheckRequest()).verdict
-        == "not comparable"
-    )
+    assert check_fingerprint_of_open_respondent(recorded(), many, FingerprintCheckRequest()).verdict == "not comparable"
     none = VectorRespondent(MadeSystem(_Refusing()))
     none.encoder.word = ""
     with pytest.raises(ModelError, match="not encode any of the texts"):

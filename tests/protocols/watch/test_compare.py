@@ -23,8 +23,7 @@ def _answers(noise: float, seed: int) -> np.ndarray:
 
 def _noise(noise: float, first: np.ndarray, seed: int) -> np.ndarray:
     return np.stack(
-        [compute_distances_relative_to_reference(_answers(noise, seed + n), first) for n in range(REPEATS)],
-        axis=1,
+        [compute_distances_relative_to_reference(_answers(noise, seed + n), first) for n in range(REPEATS)], axis=1
     )
 
 

@@ -29,9 +29,7 @@ def effects(monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.shared
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", ["scifact", "med"])
-@pytest.mark.parametrize(
-    "step", [VectorTransformOptions(dims=128), VectorTransformOptions(quantize="binary")]
-)
+@pytest.mark.parametrize("step", [VectorTransformOptions(dims=128), VectorTransformOptions(quantize="binary")])
 def test_predictions_hold_on_real_collections(
     effects: Any, shared: Path, name: str, step: VectorTransformOptions
 ) -> None:

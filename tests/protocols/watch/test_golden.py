@@ -55,9 +55,7 @@ def test_a_golden_set_is_drawn_and_read(tmp_path: Path) -> None:
     """Ten passages of a question at most; ungraded ones are not asked for; the judge reads what it read then."""
     grades: dict[str, list[int | None]] = {"a": [5, None, 1], "b": [3] * 25, "c": [None]}
     folder = write_run(tmp_path / "run", grades)
-    read = sample_golden_set_for_judge(
-        FingerprintRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder))
-    )
+    read = sample_golden_set_for_judge(FingerprintRequest(judge=f"{JUDGE}?base_url=http://x/v1", golden=str(folder)))
     assert read is not None
     assert (read.questions, read.passages, read.name) == (2, 27, "run")
     first, second = sorted(read.drawn, key=lambda one: one.id)
@@ -95,10 +93,7 @@ def test_what_is_no_golden_set_of_this_judge_is_refused(tmp_path: Path) -> None:
 
 def test_labels_that_turned_are_worked_by_hand(tmp_path: Path) -> None:
     """Two questions: golden labels (relevant or not) against the judge when recorded and now, in the mean of both."""
-    drawn = (
-        GradedQuestion("a", "a", ("1", "2", "3", "4"), (5, 4, 2, 1)),
-        GradedQuestion("b", "b", ("1", "2"), (1, 1)),
-    )
+    drawn = (GradedQuestion("a", "a", ("1", "2", "3", "4"), (5, 4, 2, 1)), GradedQuestion("b", "b", ("1", "2"), (1, 1)))
     golden = GoldenSetSample("g", drawn, 9, 80)
     # Of a one label was another when recorded (4 -> 3), of b none; now 4 of 4, and 1 of 2.
     first = np.array([[5, 3, 2, 1], [1, 2, 0, 0]], dtype=np.float32)
@@ -136,9 +131,7 @@ def test_fingerprints_without_a_golden_set_keep_their_digest() -> None:
     """The history of a fingerprint names it by its digest, which an added field must not change."""
     item = FingerprintItem("a", "golden", "a", "query", others=("1",))
     values = Base64NumberArray.of(np.ones((1, 1)))
-    plain = SystemAnswerFingerprint(
-        "judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {}
-    )
+    plain = SystemAnswerFingerprint("judge", JUDGE, "i", 1, 1, 1, None, None, 0, "words", (item,), values, values, {})
     assert "golden" not in plain.as_dict()
 
 

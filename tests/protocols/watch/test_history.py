@@ -43,9 +43,7 @@ def test_no_file_holds_no_checks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [1, 40, -2])
-def test_a_line_that_a_kill_left_costs_nothing_else(
-    tmp_path: Path, check: FingerprintCheck, kept: int
-) -> None:
+def test_a_line_that_a_kill_left_costs_nothing_else(tmp_path: Path, check: FingerprintCheck, kept: int) -> None:
     """A torn last line is left out, and the next check gets a line of its own."""
     path = tmp_path / "f.checks.jsonl"
     append_watch_check(path, check)

@@ -10,22 +10,14 @@ import pytest
 
 from embassay.errors import DataError
 from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
-from embassay.protocols.watch.impact import (
-    ANEW,
-    HALF,
-    KEPT,
-    _compute_expected_discount,
-    measure_all_threshold_impacts,
-)
+from embassay.protocols.watch.impact import ANEW, HALF, KEPT, _compute_expected_discount, measure_all_threshold_impacts
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
 from embassay.systems.cosine import VectorTransformOptions
 from watched_systems import WIDTH, MadeEncoder, made, recorded
 
 
-def _lists(
-    encoder: MadeEncoder, own: OwnPassagesAndQuestions, documents: np.ndarray | None = None
-) -> list[list[int]]:
+def _lists(encoder: MadeEncoder, own: OwnPassagesAndQuestions, documents: np.ndarray | None = None) -> list[list[int]]:
     vectors = encoder.encode(own.texts, role="document") if documents is None else documents
     scores = _unit(encoder.encode(own.queries, role="query")) @ _unit(vectors).T
     lists: list[list[int]] = np.argsort(-scores, axis=1, kind="stable")[:, :10].tolist()
@@ -76,9 +68,7 @@ def test_an_index_that_is_kept_meets_new_questions(own_texts: OwnPassagesAndQues
     shift = 0.5 * np.eye(WIDTH)[0]
     changed = MadeEncoder(step=lambda vectors, texts, role: vectors + shift * (role == "query"))
     fingerprint = recorded(own_texts)
-    check = check_fingerprint_of_open_respondent(
-        fingerprint, made(step=changed.step), FingerprintCheckRequest()
-    )
+    check = check_fingerprint_of_open_respondent(fingerprint, made(step=changed.step), FingerprintCheckRequest())
     assert check.impact is not None
     assert [state.name for state in check.impact.states] == [KEPT, HALF, ANEW]
     old = MadeEncoder().encode(own_texts.texts, role="document")
@@ -141,14 +131,10 @@ def test_lists_are_asked_for_as_wanted(own_texts: OwnPassagesAndQuestions) -> No
     """Never, always, and by default only after a change."""
     fingerprint = recorded(own_texts)
     assert check_fingerprint_of_open_respondent(fingerprint, made(), FingerprintCheckRequest()).impact is None
-    always = check_fingerprint_of_open_respondent(
-        fingerprint, made(), FingerprintCheckRequest(lists="always")
-    )
+    always = check_fingerprint_of_open_respondent(fingerprint, made(), FingerprintCheckRequest(lists="always"))
     assert always.impact is not None
     assert always.impact.states[-1].changed.value == 0
-    never = check_fingerprint_of_open_respondent(
-        fingerprint, made(step=_cut), FingerprintCheckRequest(lists="never")
-    )
+    never = check_fingerprint_of_open_respondent(fingerprint, made(step=_cut), FingerprintCheckRequest(lists="never"))
     assert never.impact is None
 
 
@@ -163,9 +149,7 @@ def test_a_threshold_that_turns_no_longer_holds(tmp_path: Path, monkeypatch: pyt
     rng = np.random.default_rng(0)
     then = rng.standard_normal((40, WIDTH)).astype(np.float32)
     shift = np.full(WIDTH, 1.2, dtype=np.float32)
-    same, raised = (
-        measure_all_threshold_impacts(("c.json",), "s", then, then + step) for step in (0 * shift, shift)
-    )
+    same, raised = (measure_all_threshold_impacts(("c.json",), "s", then, then + step) for step in (0 * shift, shift))
     assert [state.holds for state in same] == [True]
     assert [state.holds for state in raised] == [False]
     assert raised[0].accepted_before == 0

@@ -9,17 +9,9 @@ import pytest
 
 from embassay.protocols.watch.check import check_fingerprint_of_open_respondent
 from embassay.protocols.watch.history import append_history_event
-from embassay.protocols.watch.options import (
-    FingerprintCheckRequest,
-    FingerprintRequest,
-    OwnTextsAndQuestionsOptions,
-)
+from embassay.protocols.watch.options import FingerprintCheckRequest, FingerprintRequest, OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import OwnPassagesAndQuestions
-from embassay.protocols.watch.plan import (
-    plan_check,
-    plan_fingerprint_recording,
-    read_recorded_seconds_per_item,
-)
+from embassay.protocols.watch.plan import plan_check, plan_fingerprint_recording, read_recorded_seconds_per_item
 from embassay.protocols.watch.recording import list_items_to_ask
 from embassay.protocols.watch.respondents import estimate_item_tokens
 from embassay.systems.models import list_known_models
@@ -37,9 +29,7 @@ def _long_texts() -> OwnPassagesAndQuestions:
 
 def test_a_nightly_check_of_any_listed_model_is_under_a_cent() -> None:
     """At the shipped price of the dearest model that embeds, with 50 questions and 30 passages of 200 words."""
-    tokens = estimate_item_tokens(
-        "vectors", list_items_to_ask("vectors", _long_texts(), OwnTextsAndQuestionsOptions())
-    )
+    tokens = estimate_item_tokens("vectors", list_items_to_ask("vectors", _long_texts(), OwnTextsAndQuestionsOptions()))
     prices = [
         model.usd_per_million_input
         for model in list_known_models()
@@ -79,14 +69,11 @@ def test_rerankers_and_judges_are_priced_as_they_charge(monkeypatch: pytest.Monk
         monkeypatch.setenv(name, "none")
     panels = list_items_to_ask("reranker", None, OwnTextsAndQuestionsOptions())
     passages = sum(len(item.others) for item in panels)
-    once, repeats = plan_fingerprint_recording(
-        FingerprintRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3)
-    )
+    once, repeats = plan_fingerprint_recording(FingerprintRequest(reranker="cohere:rerank-v3.5?price=2", repeats=3))
     assert once.usd == pytest.approx(len(panels) * 2 / 1000)
     assert (repeats.usd, repeats.texts) == (pytest.approx(3 * once.usd), 3 * passages)
     pairs = sum(
-        len(item.others) * estimate_server_tokens([item.text]) + estimate_server_tokens(item.others)
-        for item in panels
+        len(item.others) * estimate_server_tokens([item.text]) + estimate_server_tokens(item.others) for item in panels
     )
     (once, _) = plan_fingerprint_recording(FingerprintRequest(reranker="jina:m?price=1000"))
     assert once.usd == pytest.approx(pairs / 1000)
@@ -104,7 +91,5 @@ def test_a_check_takes_the_time_of_the_recording(tmp_path: Path, own_texts: OwnP
     assert read_recorded_seconds_per_item(history, fingerprint) is None
     append_history_event(history, {"fingerprint": fingerprint.digest, "seconds_per_item": 0.5})
     append_history_event(history, {"fingerprint": "another", "seconds_per_item": 9.0})
-    every, *_ = plan_check(
-        fingerprint, FingerprintCheckRequest(), read_recorded_seconds_per_item(history, fingerprint)
-    )
+    every, *_ = plan_check(fingerprint, FingerprintCheckRequest(), read_recorded_seconds_per_item(history, fingerprint))
     assert every.seconds == 0.5 * len(fingerprint.items)

@@ -39,9 +39,7 @@ def test_planted_changes_are_found(power: Any) -> None:
         within, least = FOUND.get(world.name, (1, 1.0))
         for noise in power.NOISES:
             rng = np.random.default_rng([5, round(noise * 1e6)])
-            nights, kinds = zip(
-                *(power.nights_until_found(world, noise, rng) for _ in range(100)), strict=True
-            )
+            nights, kinds = zip(*(power.nights_until_found(world, noise, rng) for _ in range(100)), strict=True)
             share = np.mean([0 < night <= within for night in nights])
             assert share >= least, (world.name, noise, share)
             named = [world.kind in kind for kind in kinds if kind]

@@ -13,16 +13,7 @@ def test_they_cover_what_can_change() -> None:
     texts = load_watch_probe_texts()
     groups = Counter(text.group for text in texts)
     assert 55 <= len(texts) <= 75
-    assert {
-        "empty",
-        "length",
-        "language",
-        "code",
-        "emoji",
-        "near duplicate",
-        "order",
-        "negation",
-    } <= groups.keys()
+    assert {"empty", "length", "language", "code", "emoji", "near duplicate", "order", "negation"} <= groups.keys()
     assert {"ar", "zh", "hi"} <= {text.lang for text in texts}
     assert {text.text for text in texts} >= {""}
     assert max(len(text.text.split()) for text in texts) > 500
@@ -51,7 +42,5 @@ def test_heads_differ_only_in_their_end() -> None:
 def test_their_bytes_are_those_of_this_version() -> None:
     """Answers to other texts cannot be compared: a changed text needs a new VERSION, and a new sum here."""
     content = "\x1f".join(f"{text.id}\x1e{text.text}" for text in load_watch_probe_texts())
-    content += "\x1f".join(
-        "\x1e".join((panel.question, *panel.passages)) for panel in load_fixed_ranked_passages()
-    )
+    content += "\x1f".join("\x1e".join((panel.question, *panel.passages)) for panel in load_fixed_ranked_passages())
     assert (VERSION, sha256(content.encode()).hexdigest()[:16]) == (1, "8aa062b41c023086")

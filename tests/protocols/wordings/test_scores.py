@@ -78,9 +78,7 @@ def test_a_replicate_is_undefined_only_by_a_run_that_it_draws():
 
 def test_sources_count_alike_whatever_their_runs():
     """The mean over sources of their means; the spread is that within a source."""
-    found = level(
-        runs([0.5, 0.7], [0.9] * 2, label="by=x"), runs([0.2, 0.2, 0.2, 0.2], [0.9] * 4, label="by=y")
-    )
+    found = level(runs([0.5, 0.7], [0.9] * 2, label="by=x"), runs([0.2, 0.2, 0.2, 0.2], [0.9] * 4, label="by=y"))
     assert found.score.value == pytest.approx(np.mean([0.6, 0.2]))
     assert found.sd == pytest.approx(np.sqrt(np.mean([0.02, 0.0])))
     assert "2 to 4 runs of each of 2 sources" in found.score.method
@@ -151,12 +149,9 @@ def test_items_and_runs_are_what_was_resampled():
     noise = np.random.default_rng(0).normal(0, 1e-4, size=400)
     found = level(runs([0.6, 0.7, 0.8], [0.9] * 3, noise=noise, n=100)).score
     assert [one.units for one in found.list_separately_resampled_strata] == [100, 3]
-    assert degrees_of_freedom_of_strata(found.list_separately_resampled_strata).df == pytest.approx(
-        2, rel=0.01
-    )
+    assert degrees_of_freedom_of_strata(found.list_separately_resampled_strata).df == pytest.approx(2, rel=0.01)
     several = level(
-        runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise),
-        runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise),
+        runs([0.6, 0.7], [0.9] * 2, label="by=x", noise=noise), runs([0.5, 0.6], [0.9] * 2, label="by=y", noise=noise)
     ).score
     assert [one.units for one in several.list_separately_resampled_strata] == [50, 2, 2]
     over_both = average_system_scores_and_drops(

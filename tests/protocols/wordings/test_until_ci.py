@@ -33,9 +33,7 @@ def test_runs_are_added_until_a_direct_computation_stops():
     runs = 2
     while needs_more_runs(deltas[:, :runs], 0.5):
         runs += 1
-    widths = [
-        max(stats.t.ppf(0.975, n - 1) * row[:n].std(ddof=1) / n**0.5 for row in deltas) for n in range(2, 61)
-    ]
+    widths = [max(stats.t.ppf(0.975, n - 1) * row[:n].std(ddof=1) / n**0.5 for row in deltas) for n in range(2, 61)]
     assert runs == 2 + next(place for place, width in enumerate(widths) if width <= 0.005)
     assert 5 < runs < 30
 

@@ -40,21 +40,13 @@ def test_forests_have_every_ablation_in_its_group(names: Path) -> None:
     assert [forest.title for forest in forests] == [
         "jaccard, English", "bm25, English", "jaccard, French", "bm25, French",
     ]  # fmt: skip
-    assert [title for title, _ in forests[0].groups] == [
-        "Identity-destroying",
-        "Orthography and formatting",
-        "Layout",
-    ]
-    rows = {
-        line.label: [convert_sentence_to_text(one.text) for one in line.entries] for line in forests[0].lines
-    }
+    assert [title for title, _ in forests[0].groups] == ["Identity-destroying", "Orthography and formatting", "Layout"]
+    rows = {line.label: [convert_sentence_to_text(one.text) for one in line.entries] for line in forests[0].lines}
     assert len(rows) == 10
     _, percent, _, margin, *_ = rows["hard name mask"]
     assert percent.startswith(format_change(-100.0, 1))
     assert margin == "0.000"
-    found = run.record.find(
-        "names", "jaccard", "d_name change %", dataset="bundled-en", variant="gibberish_name"
-    )
+    found = run.record.find("names", "jaccard", "d_name change %", dataset="bundled-en", variant="gibberish_name")
     assert found is not None
     assert found.value is not None
     mark, percent, *_ = rows["gibberish name"]
@@ -107,17 +99,13 @@ def test_it_fits_eighty_columns(names: Path, noise: Path, unicode: bool) -> None
         assert max(map(len, shown)) <= 80
         assert "columns hidden" in text
         assert unicode or text.replace(str(path), "").isascii()
-        assert (
-            len(printed(iterate_probe_terminal_blocks(path), wide=True).splitlines()[6]) > 80 or path == noise
-        )
+        assert len(printed(iterate_probe_terminal_blocks(path), wide=True).splitlines()[6]) > 80 or path == noise
 
 
 def test_a_run_with_one_condition(tmp_path: Path) -> None:
     """No verdict on what moves the margin, no chart, and every part that is left."""
     out = tmp_path / "run"
-    eb.rag.probe_names(
-        ["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1}
-    )
+    eb.rag.probe_names(["jaccard"], out=out, langs=["fr"], conditions=["remove_label"], **{**SMALL, "runs": 1})
     page = tuple(name_probe_page(only(out), True))
     assert not every(page, Figure)
     assert tables(page)["margins"].lines[0].entries[-1].why == "one run only"

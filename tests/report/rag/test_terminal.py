@@ -91,8 +91,6 @@ def test_values_per_query() -> None:
 
 def test_undefined_values_are_a_word() -> None:
     """n/a, never blank or 0."""
-    text = printed(
-        scoring_view(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record)
-    )
+    text = printed(scoring_view(eb.rag.score({"q": {"a": 1, "b": 2}}, {"r": {"q": ["a"]}}, resamples=20).record))
     row = next(line for line in text.splitlines() if line.startswith("RA-nWG "))
     assert row.split() == ["RA-nWG", "n/a", "n/a"]

@@ -25,9 +25,7 @@ class Slow:
 
     def encode(self, texts, *, role=None):
         time.sleep(self.pause)
-        return np.array(
-            [[len(text), sum(text.encode()), i % 7] for i, text in enumerate(texts)], dtype=np.float32
-        )
+        return np.array([[len(text), sum(text.encode()), i % 7] for i, text in enumerate(texts)], dtype=np.float32)
 
     def count_truncated(self, texts):
         return sum(len(text) > self.max_tokens for text in texts)

@@ -179,9 +179,7 @@ def at_work(node):
     """What the workers of a node do, by the names that Ray gives its processes."""
     raylet = psutil.Process(node.all_processes["raylet"][0].process.pid)
     names = [name_of(one) for one in raylet.children(recursive=True)]
-    return [
-        name for name in names if any(part in name for part in ("_do_there", "_part", "Encoding", "Desk"))
-    ]
+    return [name for name in names if any(part in name for part in ("_do_there", "_part", "Encoding", "Desk"))]
 
 
 def name_of(process):

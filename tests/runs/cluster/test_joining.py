@@ -29,9 +29,7 @@ def node(cpus=4, gpus=0.0, name="a"):
     return ClusterNode(name, name, cpus, gpus, 2**30, 2**30)
 
 
-@pytest.mark.parametrize(
-    "written", ["nonsense", "host:", ":6379x", "host:99999", "ray://host:10001", "http://h:1"]
-)
+@pytest.mark.parametrize("written", ["nonsense", "host:", ":6379x", "host:99999", "ray://host:10001", "http://h:1"])
 def test_an_address_that_is_none(written):
     """The mend says how one is written."""
     with pytest.raises(UsageError) as caught:
@@ -117,11 +115,7 @@ def test_a_node_of_another_version_or_without_embassay():
         check_cluster_nodes(
             [
                 NodeFindings(
-                    node(name="b"),
-                    "3.11.7",
-                    "",
-                    "2.60.0",
-                    error="ModuleNotFoundError: No module named 'embassay'",
+                    node(name="b"), "3.11.7", "", "2.60.0", error="ModuleNotFoundError: No module named 'embassay'"
                 )
             ]
         )

@@ -114,9 +114,7 @@ def test_no_password_is_shown_when_it_fails(url, monkeypatch, caplog):
     pytest.importorskip("psycopg")
     caplog.set_level(logging.DEBUG)
     monkeypatch.setenv("MY_PG", url)
-    with pytest.raises(
-        EmbassayError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not a valid"
-    ) as error:
+    with pytest.raises(EmbassayError, match=r"127\.0\.0\.1:\w+ does not answer|MY_PG is not a valid") as error:
         open_index("pgvector:MY_PG", VECTORS)
     assert SECRET not in shown(error.value)
     assert SECRET not in caplog.text

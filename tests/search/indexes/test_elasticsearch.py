@@ -33,9 +33,7 @@ pytest.importorskip("elasticsearch")
 REAL = os.environ.get("EMBASSAY_ELASTICSEARCH", "")
 SECRET = "s3kret-Word"
 # The stub stops and starts again: connections that were open are dropped by the garbage collector.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 
 
 @pytest.fixture
@@ -89,10 +87,7 @@ def test_it_finds_by_inner_product(anywhere, opened, corpus, queries, kind, simi
     index = opened(corpus, f"elasticsearch?kind={kind}&similarity={similarity}")
     found, exact = index.search(queries, 10), exact_search(queries, corpus, 10)
     share = np.mean(
-        [
-            len(set(a) & set(b)) / 10
-            for a, b in zip(found.indices.tolist(), exact.indices.tolist(), strict=True)
-        ]
+        [len(set(a) & set(b)) / 10 for a, b in zip(found.indices.tolist(), exact.indices.tolist(), strict=True)]
     )
     assert share >= (1 if kind == "flat" else 0.9)
     np.testing.assert_allclose(found.scores, exact.scores, rtol=0, atol=1e-5 if kind == "flat" else 0.05)
@@ -196,12 +191,10 @@ def test_a_scan_has_no_graph(kind):
     assert build_index_mapping(ElasticsearchVectorIndexOptions(kind), 3)["properties"]["embedding"][
         "index_options"
     ] == {"type": kind}
-    assert ElasticsearchVectorIndexOptions(kind, m=8).name("d") == ElasticsearchVectorIndexOptions(
-        kind, m=16
-    ).name("d")
-    assert ElasticsearchVectorIndexOptions("hnsw", m=8).name("d") != ElasticsearchVectorIndexOptions(
-        "hnsw", m=16
-    ).name("d")
+    assert ElasticsearchVectorIndexOptions(kind, m=8).name("d") == ElasticsearchVectorIndexOptions(kind, m=16).name("d")
+    assert ElasticsearchVectorIndexOptions("hnsw", m=8).name("d") != ElasticsearchVectorIndexOptions("hnsw", m=16).name(
+        "d"
+    )
 
 
 @given(st.floats(-1e3, 1e3, width=32))

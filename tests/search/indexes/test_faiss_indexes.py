@@ -58,8 +58,7 @@ def test_answers_keep_the_contract(spec):
 
 
 @pytest.mark.parametrize(
-    ("spec", "least"),
-    [("hnsw-f32", 0.99), ("hnsw-int8", 0.9), ("pq?m=8&nbits=6", 0.5), ("opq?m=8&nbits=6", 0.5)],
+    ("spec", "least"), [("hnsw-f32", 0.99), ("hnsw-int8", 0.9), ("pq?m=8&nbits=6", 0.5), ("opq?m=8&nbits=6", 0.5)]
 )
 def test_recall_is_that_of_the_kind(spec, least):
     """A graph finds nearly all; codes of 6 bits for two values find most, and many more than chance (1/30)."""

@@ -37,10 +37,7 @@ def opened(server):
 def recall(found, exact, k=10):
     """The share of the exact best k that is among the best k found."""
     return np.mean(
-        [
-            len(set(a[:k]) & set(b[:k])) / k
-            for a, b in zip(found.indices.tolist(), exact.indices.tolist(), strict=True)
-        ]
+        [len(set(a[:k]) & set(b[:k])) / k for a, b in zip(found.indices.tolist(), exact.indices.tolist(), strict=True)]
     )
 
 
@@ -114,9 +111,7 @@ def test_ef_decides_how_much_is_looked_at(opened, corpus, queries):
     """The setting reaches the server: the narrowest search finds less than a wide one."""
     exact = exact_search(queries, corpus, 1)
     hits = [
-        recall(
-            opened(corpus, f"pgvector?kind=hnsw&m=2&ef_construction=4&ef={ef}").search(queries, 1), exact, 1
-        )
+        recall(opened(corpus, f"pgvector?kind=hnsw&m=2&ef_construction=4&ef={ef}").search(queries, 1), exact, 1)
         for ef in (1, 400)
     ]
     assert hits[0] < hits[1]
@@ -398,12 +393,7 @@ def test_a_server_without_pgvector(server, corpus, monkeypatch):
 @pytest.mark.parametrize(
     "spec",
     [
-        *(
-            "kind=hnsw&m=1",
-            "kind=hnsw&m=101",
-            "kind=hnsw&ef_construction=31",
-            "kind=hnsw&ef_construction=1001",
-        ),
+        *("kind=hnsw&m=1", "kind=hnsw&m=101", "kind=hnsw&ef_construction=31", "kind=hnsw&ef_construction=1001"),
         *("kind=ivf", "type=bit", "ef=0", "ef=1001", "lists=5"),
     ],
 )
@@ -414,9 +404,7 @@ def test_what_pgvector_cannot_be_asked_is_refused_before_anything(spec, corpus, 
         open_index(f"pgvector?{spec}", corpus)
 
 
-@pytest.mark.parametrize(
-    ("spec", "dim"), [("", 16_001), ("?kind=hnsw", 2001), ("?kind=hnsw&type=halfvec", 4001)]
-)
+@pytest.mark.parametrize(("spec", "dim"), [("", 16_001), ("?kind=hnsw", 2001), ("?kind=hnsw&type=halfvec", 4001)])
 def test_too_many_dimensions_are_refused(spec, dim):
     """With what can be done."""
     with pytest.raises(UsageError, match="Use fewer dimensions"):

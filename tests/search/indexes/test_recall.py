@@ -12,9 +12,7 @@ from embassay.search.indexes.store import compute_recall_per_query, recall
 
 def ranked(*rows: list[int]) -> RankedCandidates:
     indices = np.array(rows)
-    return RankedCandidates(
-        indices, np.where(indices < 0, -np.inf, -np.arange(indices.shape[1], dtype=float))
-    )
+    return RankedCandidates(indices, np.where(indices < 0, -np.inf, -np.arange(indices.shape[1], dtype=float)))
 
 
 def test_worked_example():
@@ -26,9 +24,7 @@ def test_worked_example():
 
 
 @given(
-    rows=st.lists(
-        st.tuples(st.permutations(list(range(8))), st.permutations(list(range(8)))), min_size=1, max_size=6
-    ),
+    rows=st.lists(st.tuples(st.permutations(list(range(8))), st.permutations(list(range(8)))), min_size=1, max_size=6),
     k=st.integers(1, 8),
 )
 def test_equals_sets(rows, k):

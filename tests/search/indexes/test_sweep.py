@@ -57,9 +57,7 @@ def test_a_server_is_stopped_in_the_middle_of_a_sweep(server, tmp_path, monkeypa
     assert not sweep.skipped
     for dims in (32, 64):
         flat, scan, graph = (found[dims, name] for name in CONFIG["index"])
-        assert scan.quality["RA-nWG@10"].tolist() == pytest.approx(
-            flat.quality["RA-nWG@10"].tolist(), nan_ok=True
-        )
+        assert scan.quality["RA-nWG@10"].tolist() == pytest.approx(flat.quality["RA-nWG@10"].tolist(), nan_ok=True)
         assert scan.recall[10] == 1
         assert graph.recall[10] >= 0.95
         assert graph.index.disk_bytes > scan.index.disk_bytes > 0

@@ -55,13 +55,7 @@ def test_options_reach_the_server():
         complete(opened(stub, num_ctx=4096, think="false", keep_alive="10m"), sampling=sampling)
         complete(opened(stub))
         full, bare = stub.bodies
-    assert full["options"] == {
-        "temperature": 0.5,
-        "top_p": 0.9,
-        "seed": 7,
-        "num_predict": 40,
-        "num_ctx": 4096,
-    }
+    assert full["options"] == {"temperature": 0.5, "top_p": 0.9, "seed": 7, "num_predict": 40, "num_ctx": 4096}
     assert (full["think"], full["keep_alive"], full["stream"]) == (False, "10m", False)
     assert bare["options"] == {}
     assert not {"think", "keep_alive", "format"} & set(bare)
@@ -106,10 +100,7 @@ def test_faults_pass(hasty):
 def test_a_cut_answer_is_a_failure():
     """With its reason; never half an answer."""
     cut = Reply("a red", finish="length")
-    with (
-        StubServer(chat=lambda turn: cut) as stub,
-        pytest.raises(TextRefused, match="truncated at its maximum length"),
-    ):
+    with StubServer(chat=lambda turn: cut) as stub, pytest.raises(TextRefused, match="truncated at its maximum length"):
         complete(opened(stub))
 
 
@@ -166,18 +157,12 @@ def test_a_context_that_suits():
     """A power of two with room for the tokens, 4,096 at least; a copy, and what the spec says stays."""
     with StubServer() as stub:
         plain = opened(stub)
-        fitted = [
-            plain.make_chat_model_with_context_size(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)
-        ]
+        fitted = [plain.make_chat_model_with_context_size(tokens=tokens) for tokens in (1, 4096, 4097, 30_000)]
         assert [one.num_ctx for one in fitted] == [4096, 4096, 8192, 32_768]
         assert plain.num_ctx is None
         assert {one.identity for one in fitted} == {f"{plain.identity}:num_ctx=suited"}
         complete(plain.make_chat_model_with_context_size(tokens=5000, think=False))
-        complete(
-            opened(stub, num_ctx=512, think="true").make_chat_model_with_context_size(
-                tokens=5000, think=False
-            )
-        )
+        complete(opened(stub, num_ctx=512, think="true").make_chat_model_with_context_size(tokens=5000, think=False))
         first, second = stub.bodies
     assert (first["options"]["num_ctx"], first["think"]) == (8192, False)
     assert (second["options"]["num_ctx"], second["think"]) == (512, True)
@@ -195,10 +180,6 @@ def test_a_text_that_fills_the_context():
 
 def test_how_long_the_server_worked():
     """For the messages and for the answer, without its queue and without loading the model."""
-    durations = {
-        "load_duration": 2_500_000_000,
-        "prompt_eval_duration": 200_000_000,
-        "eval_duration": 1_000_000_000,
-    }
+    durations = {"load_duration": 2_500_000_000, "prompt_eval_duration": 200_000_000, "eval_duration": 1_000_000_000}
     answer = {"message": {"content": "x"}, "done": True, "total_duration": 9_000_000_000, **durations}
     assert read_ollama_reply(answer).worked == 1.2

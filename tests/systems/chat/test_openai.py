@@ -73,10 +73,7 @@ def test_sampling_reaches_the_server():
 def test_name_and_identity():
     """Where it is and what it is asked to do; never the key."""
     chat = open_chat("openai:gpt-5?effort=low")
-    assert (chat.name, chat.identity) == (
-        "openai:gpt-5?effort=low",
-        "openai:gpt-5:api.openai.com/v1:effort=low",
-    )
+    assert (chat.name, chat.identity) == ("openai:gpt-5?effort=low", "openai:gpt-5:api.openai.com/v1:effort=low")
     assert {"openai", "ollama"} <= {entry.name for entry in CHAT_MODELS}
 
 
@@ -143,9 +140,7 @@ def test_sampling_that_a_model_does_not_take():
     assert chat.left_out == ("temperature", "seed")
 
 
-@pytest.mark.parametrize(
-    "body", [[], {}, {"choices": []}, {"choices": [{"message": None}]}, "text", {"choices": 1}]
-)
+@pytest.mark.parametrize("body", [[], {}, {"choices": []}, {"choices": [{"message": None}]}, "text", {"choices": 1}])
 def test_what_is_no_completion(body):
     """Is tried again, and then told."""
     with StubServer() as stub:
@@ -185,10 +180,7 @@ def test_one_repair():
 
 def test_no_second_repair():
     """What does not fit then is a failure, with what is wrong."""
-    with (
-        StubServer(chat=lambda turn: "no") as stub,
-        pytest.raises(TextRefused, match="does not match the schema"),
-    ):
+    with StubServer(chat=lambda turn: "no") as stub, pytest.raises(TextRefused, match="does not match the schema"):
         complete(opened(stub), schema=Animal)
     assert stub.statuses[200] == 2
 

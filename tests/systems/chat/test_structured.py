@@ -91,12 +91,7 @@ def test_a_fence_around_the_whole(text, inner):
 
 @pytest.mark.parametrize(
     ("text", "inner"),
-    [
-        ("So: ```python\nx\n``` or ```y```", "x"),
-        ("```json```", ""),
-        ("``` 5", None),
-        ("no fence", None),
-    ],
+    [("So: ```python\nx\n``` or ```y```", "x"), ("```json```", ""), ("``` 5", None), ("no fence", None)],
 )
 def test_the_first_fence(text, inner):
     """Without the name of its language; None where none is closed."""
@@ -105,18 +100,13 @@ def test_the_first_fence(text, inner):
 
 def test_blocks_are_taken_out_anywhere():
     """Of the tags that are asked for."""
-    assert (
-        strip_tagged_blocks("a <think>b</THINK>c <thought>d</thought>", ["think"])
-        == "a c <thought>d</thought>"
-    )
+    assert strip_tagged_blocks("a <think>b</THINK>c <thought>d</thought>", ["think"]) == "a c <thought>d</thought>"
     assert strip_tagged_blocks("<think>a<thought>b</think>c") == "c"
 
 
 def test_what_does_not_fit_is_said():
     """Field by field, so that the model can mend it."""
-    assert parse_schema_answer('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(
-        grade=3, inner=Inner(word="x")
-    )
+    assert parse_schema_answer('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(grade=3, inner=Inner(word="x"))
     with pytest.raises(
         UnfitAnswerError, match=r"grade: Input should be less than or equal to 4.*inner: Field required"
     ):
@@ -133,8 +123,6 @@ def test_schemas_are_closed_and_known_to_be_strict():
 
 def test_a_schema_in_words():
     """Joins the system message, or becomes one."""
-    told = add_schema_in_words(
-        [ChatMessage("system", "Be brief."), ChatMessage("user", "?")], {"type": "object"}
-    )
+    told = add_schema_in_words([ChatMessage("system", "Be brief."), ChatMessage("user", "?")], {"type": "object"})
     assert told[0].content.startswith("Be brief.\n\nAnswer with one JSON object")
     assert [one.role for one in add_schema_in_words([ChatMessage("user", "?")], {})] == ["system", "user"]

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.encoders import batches
-from embassay.systems.encoders.batches import (
-    batch_by_equal_length,
-    batch_by_similar_length,
-    run_batches_on_all_cores,
-)
+from embassay.systems.encoders.batches import batch_by_equal_length, batch_by_similar_length, run_batches_on_all_cores
 
 
 def test_equal_lengths():

@@ -38,9 +38,7 @@ class Machine:
         return found
 
     def joined(self) -> EncoderBatchMerger:
-        return EncoderBatchMerger(
-            self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now
-        )
+        return EncoderBatchMerger(self.run, halves, lambda error: isinstance(error, Full), clock=lambda: self.now)
 
 
 def halves(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
@@ -51,15 +49,11 @@ def halves(batch: PaddedBatch) -> tuple[PaddedBatch, PaddedBatch]:
 
 def padded(shapes: Sequence[tuple[int, int]]) -> list[PaddedBatch]:
     numbers = iter(range(10**6))
-    return [
-        PaddedBatch(rows, width, np.array([next(numbers) for _ in range(rows)])) for rows, width in shapes
-    ]
+    return [PaddedBatch(rows, width, np.array([next(numbers) for _ in range(rows)])) for rows, width in shapes]
 
 
 @given(
-    calls=st.lists(
-        st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), max_size=30), min_size=1, max_size=4
-    ),
+    calls=st.lists(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), max_size=30), min_size=1, max_size=4),
     room=st.integers(4, 200),
     start=st.sampled_from([0.0, 3.0, 500.0]),
     odd=st.integers(0, 2),

@@ -177,9 +177,7 @@ def _logits(onnx, weights):
         helper.make_node("Add", ["d4", "words_bias"], ["logits"]),
     ])  # fmt: skip
     del graph.output[:]
-    graph.output.append(
-        helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["batch", "length", 30522])
-    )
+    graph.output.append(helper.make_tensor_value_info("logits", onnx.TensorProto.FLOAT, ["batch", "length", 30522]))
     return model.SerializeToString()
 
 

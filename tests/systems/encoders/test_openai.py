@@ -102,9 +102,7 @@ E5 = "query_prompt=query: &document_prompt=passage: &prompt=query: "
 def test_the_user_says_which_prompts_a_served_model_needs(said):
     """By the names that st: has for them, or in one word; vectors depend on them, so the identity does."""
     with StubServer() as stub:
-        encoder = SYSTEMS.build(
-            f"openai:my-model?base_url={stub.url}/v1&dimensions=64&{said}", name="x", ledger=None
-        )
+        encoder = SYSTEMS.build(f"openai:my-model?base_url={stub.url}/v1&dimensions=64&{said}", name="x", ledger=None)
         bare = opened(stub, model="my-model", dimensions=64)
         assert encoder.uses_roles
         assert not bare.uses_roles
@@ -162,8 +160,7 @@ def test_a_server_on_this_machine_has_more_time():
     """A small model on a busy processor takes minutes for many long texts; what the user says holds."""
     here, far = "http://127.0.0.1:8000/v1", "https://models.example/v1"
     waits = [
-        OpenAIEncoder("m", server=ModelServerSettings(base_url=place))._calls.limits.timeout
-        for place in (here, far)
+        OpenAIEncoder("m", server=ModelServerSettings(base_url=place))._calls.limits.timeout for place in (here, far)
     ]
     assert waits == [900.0, 120.0]
     said = OpenAIEncoder("m", server=ModelServerSettings(base_url=here, timeout=30.0))
@@ -283,10 +280,7 @@ def test_a_fault_that_stays(monkeypatch):
     monkeypatch.setattr("embassay.systems.remote.http.CallLimits", _quick)
     with StubServer(faults=Faults(not_a_number=1.0)) as stub, pytest.raises(TextRefused, match="not finite"):
         opened(stub, dimensions=64).encode(["a"])
-    with (
-        StubServer(faults=Faults(wrong_dimensions=1.0)) as stub,
-        pytest.raises(ModelError, match="63 dim") as e,
-    ):
+    with StubServer(faults=Faults(wrong_dimensions=1.0)) as stub, pytest.raises(ModelError, match="63 dim") as e:
         opened(stub, dimensions=64).encode(["a"])
     assert type(e.value) is ModelError
 
@@ -397,9 +391,7 @@ def answering(body, kind="application/json"):
         server.shutdown()
 
 
-HUGE = (
-    b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b']}], "embeddings": [[1' + b"0" * 400 + b"]]}"
-)
+HUGE = b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b']}], "embeddings": [[1' + b"0" * 400 + b"]]}"
 
 
 @pytest.mark.parametrize(
@@ -425,10 +417,7 @@ def test_an_answer_that_is_none(system, body, kind):
 @pytest.mark.parametrize("tokens", [-5, 10**30])
 def test_tokens_that_cannot_be(tokens):
     """A server's count below 0, or beyond all texts, is said, and our own is booked."""
-    body = {
-        "data": [{"index": 0, "embedding": [1.0, 2.0]}],
-        "usage": {"prompt_tokens": tokens, "total_tokens": 1},
-    }
+    body = {"data": [{"index": 0, "embedding": [1.0, 2.0]}], "usage": {"prompt_tokens": tokens, "total_tokens": 1}}
     ledger = Ledger()
     with answering(json.dumps(body).encode()) as url:
         encoder = SYSTEMS.build(f"openai:x?base_url={url}/v1&price=1", name="x", ledger=ledger)
@@ -441,9 +430,7 @@ def test_a_server_that_is_named_may_move():
     """What is kept under its name is found at another address; without a name the address is part of the identity."""
 
     def identity(model, port, name=""):
-        return SYSTEMS.build(
-            f"{model}?base_url=http://127.0.0.1:{port}/v1{name}", name="x", ledger=Ledger()
-        ).identity
+        return SYSTEMS.build(f"{model}?base_url=http://127.0.0.1:{port}/v1{name}", name="x", ledger=Ledger()).identity
 
     for model in ("openai:x", "ollama:x"):
         assert identity(model, 1) != identity(model, 2)

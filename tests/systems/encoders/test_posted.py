@@ -38,15 +38,9 @@ class Case:
 
 CASES = {
     "cohere": Case(
-        "cohere:embed-v4.0",
-        "",
-        ("search_query: ", "search_document: ", "clustering: "),
-        1536,
-        "COHERE_API_KEY",
+        "cohere:embed-v4.0", "", ("search_query: ", "search_document: ", "clustering: "), 1536, "COHERE_API_KEY"
     ),
-    "voyage": Case(
-        "voyage:voyage-3.5", "/voyage/v1", ("query: ", "document: ", "None: "), 1024, "VOYAGE_API_KEY"
-    ),
+    "voyage": Case("voyage:voyage-3.5", "/voyage/v1", ("query: ", "document: ", "None: "), 1024, "VOYAGE_API_KEY"),
     "gemini": Case(
         "gemini:gemini-embedding-001",
         "",
@@ -64,9 +58,7 @@ CASES = {
 }
 every_vendor = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 with_keys = pytest.mark.parametrize(
-    "case",
-    [case for name, case in CASES.items() if name != "ollama"],
-    ids=[n for n in CASES if n != "ollama"],
+    "case", [case for name, case in CASES.items() if name != "ollama"], ids=[n for n in CASES if n != "ollama"]
 )
 
 
@@ -121,9 +113,7 @@ def test_faults_pass(case, hasty):
         assert sum(stub.injected.values()) > 5
     right = [[vector(case.marks[2] + text, 256) for text in chunk] for chunk in chunks]
     scale = 0.7 if "gemini" in case.spec else 1
-    assert all(
-        np.allclose(found[n], np.array(rows) * np.float32(scale), atol=1e-7) for n, rows in enumerate(right)
-    )
+    assert all(np.allclose(found[n], np.array(rows) * np.float32(scale), atol=1e-7) for n, rows in enumerate(right))
 
 
 @with_keys
@@ -271,12 +261,7 @@ def test_dimensions_of_an_unknown_model_are_asked_for(stub):
 def test_identities_tell_models_servers_and_dimensions_apart(stub):
     """What the vectors depend on, and the same for the same."""
     base = f"cohere:embed-v4.0?base_url={stub.url}"
-    specs = [
-        base,
-        f"{base}&dimensions=256",
-        "cohere:embed-v4.0?base_url=http://localhost:1",
-        f"{base}&rpm=10",
-    ]
+    specs = [base, f"{base}&dimensions=256", "cohere:embed-v4.0?base_url=http://localhost:1", f"{base}&rpm=10"]
     plain, shorter, elsewhere, slower = (SYSTEMS.build(spec, ledger=Ledger()).identity for spec in specs)
     assert plain == slower
     assert len({plain, shorter, elsewhere}) == 3
@@ -290,10 +275,7 @@ def test_money_and_tokens_are_kept(stub, case):
     (totals,) = ledger.map_models_to_call_totals().values()
     assert totals.requests == 1
     # Google's older models do not say: 13 bytes are taken for 5 tokens.
-    assert (
-        totals.input_tokens
-        == {"gemini": 5, "cohere": 3, "voyage": 4, "ollama": 4}[case.spec.partition(":")[0]]
-    )
+    assert totals.input_tokens == {"gemini": 5, "cohere": 3, "voyage": 4, "ollama": 4}[case.spec.partition(":")[0]]
     assert totals.usd == pytest.approx(totals.input_tokens * 2e-6)
 
 
@@ -336,9 +318,7 @@ def test_a_name_is_needed(case):
         SYSTEMS.build(vendor, ledger=Ledger())
 
 
-@pytest.mark.parametrize(
-    "answer", [{}, [], None, "no", {"embeddings": {"float": [[1, "x"]]}}, {"data": [{}]}]
-)
+@pytest.mark.parametrize("answer", [{}, [], None, "no", {"embeddings": {"float": [[1, "x"]]}}, {"data": [{}]}])
 @every_vendor
 def test_an_answer_of_another_shape_is_no_crash(stub, case, answer):
     """Every reader says `MalformedServerAnswer` of it, whatever it is."""

@@ -41,9 +41,7 @@ def test_a_prompt_for_a_task_is_for_texts_without_a_role():
 def test_the_user_has_the_last_word():
     """An empty prompt is none."""
     given = {"query": "ask: ", "document": "", None: None}
-    assert choose_role_prompts(given, own={"document": "D: "}, known=E5) == RolePrompts(
-        "ask: ", "", "query: "
-    )
+    assert choose_role_prompts(given, own={"document": "D: "}, known=E5) == RolePrompts("ask: ", "", "query: ")
 
 
 def test_without_prompts_a_role_makes_no_difference():

@@ -15,13 +15,7 @@ from embassay.systems.objects import CallerObjectEncoder
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
-TEXTS = [
-    "where is the hen",
-    "a fox digs under the fence by the barn where",
-    "hen",
-    "",
-    "tell the hen : ask a fox",
-]
+TEXTS = ["where is the hen", "a fox digs under the fence by the barn where", "hen", "", "tell the hen : ask a fox"]
 WORDS = dict.fromkeys(word for text in TEXTS for word in text.split())
 PROMPTS = {"query": "ask : ", "document": "", "same": "tell : "}
 
@@ -114,9 +108,7 @@ def model(request, library, parts, tmp_path):
 
     torch.manual_seed(7)
     make, options, more = MODELS[request.param]
-    library.SentenceTransformer(modules=make(library, parts, **options), device="cpu", **more).save(
-        str(tmp_path)
-    )
+    library.SentenceTransformer(modules=make(library, parts, **options), device="cpu", **more).save(str(tmp_path))
     return library.SentenceTransformer(str(tmp_path), device="cpu"), str(tmp_path)
 
 

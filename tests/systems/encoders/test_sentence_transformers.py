@@ -78,12 +78,7 @@ def test_parameters_change_vectors_and_identity(encoder, minilm_folder):
     """Fewer dimensions, fewer tokens, less precision: each is another encoder to the cache."""
     variants = [
         SentenceTransformer(str(minilm_folder), device="cpu", **parameters)
-        for parameters in (
-            {"truncate_dim": 32},
-            {"max_length": 8},
-            {"dtype": "bfloat16"},
-            {"batch_size": 300},
-        )
+        for parameters in ({"truncate_dim": 32}, {"max_length": 8}, {"dtype": "bfloat16"}, {"batch_size": 300})
     ]
     short, cut, rough, many = variants
     text = "one two three four five six seven eight nine ten"
@@ -237,9 +232,7 @@ def test_batches_that_are_laid_out_here_are_the_librarys(encoder, prompt):
         found = cut(batch(n))
         assert found.keys() == expected.keys()
         for name, value in expected.items():
-            assert (
-                torch.equal(found[name], value) if isinstance(value, torch.Tensor) else found[name] == value
-            )
+            assert torch.equal(found[name], value) if isinstance(value, torch.Tensor) else found[name] == value
     assert cut._compared == module._COMPARED
 
 

@@ -11,14 +11,7 @@ from embassay.errors import ModelError
 from embassay.systems.encoders import wordllama
 from embassay.systems.encoders.wordllama import WordLlamaEncoder
 
-TEXTS = [
-    "A man is playing a guitar.",
-    "",
-    "  ",
-    "naïve café — 東京 🙂",
-    "<s> typed by hand </s>",
-    "word " * 3000,
-]
+TEXTS = ["A man is playing a guitar.", "", "  ", "naïve café — 東京 🙂", "<s> typed by hand </s>", "word " * 3000]
 
 
 @pytest.fixture(scope="module")

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import (
-    TokenIdRows,
-    collect_token_sets,
-    count_bigrams,
-    count_unigrams,
-    invert_bags,
-)
+from embassay.systems.lexical.bags import TokenIdRows, collect_token_sets, count_bigrams, count_unigrams, invert_bags
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)

@@ -45,9 +45,7 @@ def test_search_scores_equal_rank_bm25(variant, queries, corpus, k1, b):
     np.testing.assert_allclose(dense(found, len(corpus)), expected, atol=1e-9)
 
 
-@given(
-    st.lists(FILLED, min_size=1, max_size=5), st.lists(st.lists(FILLED, max_size=4), min_size=1, max_size=3)
-)
+@given(st.lists(FILLED, min_size=1, max_size=5), st.lists(st.lists(FILLED, max_size=4), min_size=1, max_size=3))
 def test_shards_share_one_collection(queries, shards):
     """idf and mean length are those of all shards together."""
     corpus = [text for shard in shards for text in shard]
@@ -231,10 +229,7 @@ def test_what_a_protocol_compares_with_gives_way_to_the_spec():
     """`pair_corpus` is the default, `corpus` the user's word; each shows in the identity."""
     of_sage = BM25(tokenizer=WORDS, pair_corpus="reference")
     assert of_sage.identity == BM25(tokenizer=WORDS, corpus="reference").identity
-    assert (
-        BM25(tokenizer=WORDS, corpus="batch", pair_corpus="reference").identity
-        == BM25(tokenizer=WORDS).identity
-    )
+    assert BM25(tokenizer=WORDS, corpus="batch", pair_corpus="reference").identity == BM25(tokenizer=WORDS).identity
     assert of_sage.identity != BM25(tokenizer=WORDS).identity
 
 

@@ -49,9 +49,7 @@ def test_worked_example():
 
 def test_one_token_has_no_pairs():
     """ROUGE-2 of texts under two tokens is 0, so equal texts of one token have 0.5."""
-    assert rouge(tokenizer=WORDS).pairs(["cat", "cat"], ["cat", "cat sat"]).tolist() == pytest.approx(
-        [0.5, 1 / 3]
-    )
+    assert rouge(tokenizer=WORDS).pairs(["cat", "cat"], ["cat", "cat sat"]).tolist() == pytest.approx([0.5, 1 / 3])
 
 
 def test_case_counts():

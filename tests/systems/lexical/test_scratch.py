@@ -10,9 +10,7 @@ from embassay.errors import UsageError
 from embassay.systems.lexical import bm25 as module
 from embassay.systems.lexical.bm25 import SpillingArrayStore
 
-ARRAY = st.sampled_from(["uint8", "uint16", "int32", "int64"]).flatmap(
-    lambda dtype: arrays(dtype, st.integers(0, 20))
-)
+ARRAY = st.sampled_from(["uint8", "uint16", "int32", "int64"]).flatmap(lambda dtype: arrays(dtype, st.integers(0, 20)))
 
 
 @given(records=st.lists(st.tuples(ARRAY, ARRAY), max_size=5), in_memory=st.sampled_from([1, 2**20]))

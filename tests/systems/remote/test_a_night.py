@@ -61,9 +61,7 @@ def test_embeddings_through_every_fault(tmp_path, n):
 @pytest.mark.parametrize("n", [300, pytest.param(2_000, marks=pytest.mark.nightly)])
 def test_answers_through_every_fault(tmp_path, n):
     """Questions, each asked in two draws: as many answers, each right, each kept once."""
-    questions = [
-        ChatQuestion([ChatMessage("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)
-    ]
+    questions = [ChatQuestion([ChatMessage("user", f"question {i % n}")], attempt=i // n) for i in range(2 * n)]
     ledger, cache = Ledger(), ChatAnswerCache.open(tmp_path / "answers.sqlite")
     with StubServer(latency=0.02, faults=FAULTS) as stub:
         model = open_chat(f"openai:m?base_url={stub.url}/v1&timeout=2&price=0", ledger=ledger)

@@ -68,9 +68,7 @@ def test_how_long_the_answer_took(monkeypatch):
 def test_retries_are_counted_and_paid_for():
     """A refusal is free; a broken answer was work, and all that was put aside for it may be billed."""
     ledger = Ledger()
-    send = failing(
-        ServerStatusError(429, {}, ""), ServerStatusError(500, {}, ""), MalformedServerAnswer("half")
-    )
+    send = failing(ServerStatusError(429, {}, ""), ServerStatusError(500, {}, ""), MalformedServerAnswer("half"))
     assert ask(send, ledger).usage == Usage(7, 2, 4, 0.25)
     totals = ledger.map_models_to_call_totals()["m"]
     assert (totals.requests, totals.retries, totals.failed) == (4, 3, 0)
@@ -109,8 +107,7 @@ def test_enough_is_enough():
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"),
-    [(ServerStatusError(401, {}, ""), ModelError), (ServerStatusError(400, {}, "long"), TextRefused)],
+    ("error", "kind"), [(ServerStatusError(401, {}, ""), ModelError), (ServerStatusError(400, {}, "long"), TextRefused)]
 )
 def test_a_final_failure_is_not_tried_again(error, kind):
     """Of the account or of the texts."""

@@ -49,12 +49,7 @@ def test_a_key_in_place_of_its_name(key):
 
 @pytest.mark.parametrize(
     "text",
-    [
-        "Bearer abcdef123456",
-        "sk-proj-abcdefgh12345678",
-        "https://x/y?key=abcdef123456",
-        "AIzaSyA1234567890abcdefghijk",
-    ],
+    ["Bearer abcdef123456", "sk-proj-abcdefgh12345678", "https://x/y?key=abcdef123456", "AIzaSyA1234567890abcdefghijk"],
 )
 def test_what_looks_like_a_key_is_not_shown(text):
     """Even one that this process has not read."""
@@ -120,9 +115,7 @@ def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
     assert len(left.replace("[key]", "").rstrip("=")) <= len(f"{before}{behind}") * 4 / 3 + 5
 
 
-@pytest.mark.parametrize(
-    "path", ["v1/abc123def456ghi789", "4f9d2c7a8b1e4f9d2c7a8b1e/v1", "v1/%61bc123def456ghi7"]
-)
+@pytest.mark.parametrize("path", ["v1/abc123def456ghi789", "4f9d2c7a8b1e4f9d2c7a8b1e/v1", "v1/%61bc123def456ghi7"])
 def test_a_key_in_the_path_of_an_address_is_not_kept(path, monkeypatch) -> None:
     """What a command says is refused; what the environment says shows a digest in its place."""
     with pytest.raises(UsageError, match="seems to contain a key") as caught:

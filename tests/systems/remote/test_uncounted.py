@@ -113,9 +113,7 @@ def test_what_is_not_said_is_estimated(ask, model, usage, tmp_path):
     told = summarise_spending(of_run(spending, None))
     assert "about" in told
     assert "1 requests, so they are estimated" in told
-    assert RunSpendingJournal(tmp_path / "spending.jsonl", "t").usd_counted_by_limit == pytest.approx(
-        ledger.spent_usd
-    )
+    assert RunSpendingJournal(tmp_path / "spending.jsonl", "t").usd_counted_by_limit == pytest.approx(ledger.spent_usd)
 
 
 @pytest.mark.parametrize(("ask", "model"), WAYS)

@@ -6,14 +6,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import http
-from embassay.systems.remote.http import (
-    COHERE,
-    GEMINI,
-    OLLAMA,
-    ModelServerSettings,
-    VendorConnection,
-    find_ollama_url,
-)
+from embassay.systems.remote.http import COHERE, GEMINI, OLLAMA, ModelServerSettings, VendorConnection, find_ollama_url
 
 
 @pytest.mark.parametrize(
@@ -49,9 +42,7 @@ def test_base_url_goes_before_the_variable(monkeypatch):
     """What is written in the spec is meant."""
     pytest.importorskip("httpx2")
     monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
-    assert (
-        VendorConnection.of(OLLAMA, ModelServerSettings(base_url="http://here:1")).address.place == "here:1"
-    )
+    assert VendorConnection.of(OLLAMA, ModelServerSettings(base_url="http://here:1")).address.place == "here:1"
     assert VendorConnection.of(OLLAMA, ModelServerSettings()).address.place == "elsewhere:11434"
 
 

@@ -46,9 +46,7 @@ def untrained(tmp_path_factory) -> Path:
     from sentence_transformers import CrossEncoder
 
     torch.manual_seed(0)
-    model = CrossEncoder(
-        str(path), num_labels=1, config_kwargs={"num_hidden_layers": 3}, device="cpu", max_length=64
-    )
+    model = CrossEncoder(str(path), num_labels=1, config_kwargs={"num_hidden_layers": 3}, device="cpu", max_length=64)
     folder = tmp_path_factory.mktemp("untrained")
     model.save_pretrained(str(folder))
     return folder

@@ -52,10 +52,7 @@ class TestTrained:
     def test_identity_follows_the_weights(self, trained, untrained):
         """Equal for the same folder, another for other weights or another length."""
         one, same = CrossEncoder(str(trained), device="cpu"), CrossEncoder(str(trained), device="cpu")
-        others = [
-            CrossEncoder(str(untrained), device="cpu"),
-            CrossEncoder(str(trained), device="cpu", max_length=32),
-        ]
+        others = [CrossEncoder(str(untrained), device="cpu"), CrossEncoder(str(trained), device="cpu", max_length=32)]
         assert one.identity == same.identity
         assert one.identity not in {other.identity for other in others}
 

@@ -159,9 +159,7 @@ def test_tokens_of_prompts_are_read_and_not_compared(tmp_path, minilm_folder):
     (folder / "config_sentence_transformers.json").write_text(json.dumps(config))
     query = contextual_tokens(folder, "find: red fox", before=2)
     assert len(query) == 2
-    expected = [
-        by_definition(query, contextual_tokens(folder, f"page: {one}", before=2)) for one in DOCUMENTS[:2]
-    ]
+    expected = [by_definition(query, contextual_tokens(folder, f"page: {one}", before=2)) for one in DOCUMENTS[:2]]
     for spec in (f"maxsim:onnx:{folder}", f"maxsim:st:{folder}?device=cpu"):
         assert opened(spec).score("red fox", DOCUMENTS[:2]) == pytest.approx(expected, abs=1e-5), spec
 

@@ -10,20 +10,14 @@ import pytest
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.listwise import (
-    complete_ranking,
-    list_reranking_windows,
-    make_ranking_answer_model,
-)
+from embassay.systems.rerankers.listwise import complete_ranking, list_reranking_windows, make_ranking_answer_model
 from embassay.text import open_tokenizer
 from stub import StubServer
 
 
 def numbered(turn) -> dict[int, str]:
     """The documents that a turn shows, by number."""
-    return {
-        int(n): text for n, text in re.findall(r"^\[(\d+)\] (.*)$", turn.body["messages"][1]["content"], re.M)
-    }
+    return {int(n): text for n, text in re.findall(r"^\[(\d+)\] (.*)$", turn.body["messages"][1]["content"], re.M)}
 
 
 def by_value(turn) -> str:
@@ -80,9 +74,7 @@ def test_what_is_left_out_comes_after_and_is_counted():
         assert reranker.counts.missing == 2
 
 
-@pytest.mark.parametrize(
-    "answer", ['{"ranking": [4, 1]}', '{"ranking": [1, 1, 2]}', '{"ranking": [0]}', "none"]
-)
+@pytest.mark.parametrize("answer", ['{"ranking": [4, 1]}', '{"ranking": [1, 1, 2]}', '{"ranking": [0]}', "none"])
 def test_an_answer_that_invents_is_asked_for_again_and_then_fails(answer):
     """A number of no document, or one twice, is never put right by us."""
     with StubServer(chat=lambda turn: answer) as stub:
@@ -162,9 +154,7 @@ def test_a_chat_model_is_needed():
 def test_a_parameter_that_nobody_has():
     """The chat model refuses it by name."""
     with pytest.raises(UsageError, match="'openai' has no parameter 'windw'"):
-        open_reranker(
-            "llm:openai:m?windw=3&base_url=http://localhost:1/v1", tokenizer=open_tokenizer("words")
-        )
+        open_reranker("llm:openai:m?windw=3&base_url=http://localhost:1/v1", tokenizer=open_tokenizer("words"))
 
 
 def test_pure_parts():

@@ -26,9 +26,7 @@ def _collect():
 def _cohere(url):
     cohere = pytest.importorskip("cohere")
     return (
-        cohere.ClientV2(api_key="k", base_url=url)
-        .rerank(model="rerank-v3.5", query=QUERY, documents=DOCUMENTS)
-        .results
+        cohere.ClientV2(api_key="k", base_url=url).rerank(model="rerank-v3.5", query=QUERY, documents=DOCUMENTS).results
     )
 
 
@@ -54,8 +52,7 @@ def _bodies(stub):
 
 
 @pytest.mark.parametrize(
-    ("spec", "path", "ask"),
-    [("cohere:rerank-v3.5", "", _cohere), ("voyage:rerank-2.5", "/voyage/v1", _voyage)],
+    ("spec", "path", "ask"), [("cohere:rerank-v3.5", "", _cohere), ("voyage:rerank-2.5", "/voyage/v1", _voyage)]
 )
 def test_the_client_gets_the_same_scores(spec, path, ask):
     """Document by document; and the requests are the same, field for field."""

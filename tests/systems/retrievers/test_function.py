@@ -13,11 +13,7 @@ import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import run_in_remote_loop_and_wait
-from embassay.systems.retrievers import (
-    RetrieverRequestLimits,
-    convert_retriever_answer_to_json,
-    open_retriever,
-)
+from embassay.systems.retrievers import RetrieverRequestLimits, convert_retriever_answer_to_json, open_retriever
 from embassay.systems.retrievers.function import FunctionRetriever
 
 ONCE = RetrieverRequestLimits(1, attempts=1)

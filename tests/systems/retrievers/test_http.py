@@ -56,9 +56,7 @@ def test_a_question_in_the_address_is_written_as_addresses_are(tmp_path: Path) -
             assert ask(spec, question) == find(question, 4)
 
 
-def test_a_header_names_the_variable_that_holds_the_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_header_names_the_variable_that_holds_the_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is in no identity; where it is not set, that is said before any work."""
     spec = template(
         tmp_path, url="http://127.0.0.1:9/search", headers={"Authorization": "Bearer $SEARCH_KEY"},

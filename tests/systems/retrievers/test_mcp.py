@@ -14,10 +14,7 @@ from embassay.systems.retrievers import open_retriever
 from embassay.systems.retrievers.mcp import find_question_argument, parse_tool_answer_parts_as_json
 from stub.retrieving import find
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(find_spec("mcp") is None, reason="needs the mcp extra"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("mcp") is None, reason="needs the mcp extra")]
 SERVER = f"{sys.executable} {Path(__file__).parents[2] / 'stub' / 'tools.py'}"
 QUESTION = "When does the bus leave?"
 

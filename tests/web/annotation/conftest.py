@@ -31,20 +31,10 @@ class Page:
         )
 
     def post(self, path, body=None, *, headers=None):
-        return self.client.post(
-            self.path + path, json=body, headers=self.headers if headers is None else headers
-        )
+        return self.client.post(self.path + path, json=body, headers=self.headers if headers is None else headers)
 
     def answer(self, item, value, seq, **more):
-        body = {
-            "value": value,
-            "seconds": 2.0,
-            "flag": "",
-            "comment": "",
-            "seq": seq,
-            "tab": "t",
-            "paused": 0,
-        }
+        body = {"value": value, "seconds": 2.0, "flag": "", "comment": "", "seq": seq, "tab": "t", "paused": 0}
         return self.put(f"answers/{item}", {**body, **more})
 
     @property
@@ -76,9 +66,7 @@ def served(study, database):
     made = []
 
     def opened(path=study, **options):
-        made.append(
-            open_study_service(path, ["ann", "bob"], database=database, options=StudyRequestRules(**options))
-        )
+        made.append(open_study_service(path, ["ann", "bob"], database=database, options=StudyRequestRules(**options)))
         return made[-1]
 
     yield opened

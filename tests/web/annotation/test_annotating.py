@@ -78,9 +78,7 @@ def test_answers_are_stored_in_the_form_of_their_family(ann, item, value, kept) 
     assert saved["seq"] == 1
     told = ann.get("study").json()
     assert told["seq"] == 1
-    assert told["answers"] == {
-        item: {"value": kept, "flag": "", "comment": "why not", "seconds": 2.0, **saved}
-    }
+    assert told["answers"] == {item: {"value": kept, "flag": "", "comment": "why not", "seconds": 2.0, **saved}}
 
 
 @pytest.mark.parametrize(
@@ -213,9 +211,7 @@ def test_gold_is_never_opened(tmp_path, study, served, browse, monkeypatch) -> N
     for module, name in ((builtins, "open"), (io, "open"), (os, "open")):
         real = getattr(module, name)
         monkeypatch.setattr(
-            module,
-            name,
-            lambda path, *rest, _real=real, **more: opened.append(str(path)) or _real(path, *rest, **more),
+            module, name, lambda path, *rest, _real=real, **more: opened.append(str(path)) or _real(path, *rest, **more)
         )
     _whole_round(served(study), browse)
     assert any(path.endswith("items.jsonl") for path in opened)

@@ -35,16 +35,12 @@ def made_study(path, block=6):
     right = {query: {f"{query}-a{i}": 5.0 - i for i in range(3)} for query in queries}
     wrong = {query: {f"{query}-b{i}": 5.0 - i for i in range(3)} for query in queries}
     population = make_comparison_items_of_runs(
-        {
-            "good": read_entries_in_memory(right, "run", "good"),
-            "bad": read_entries_in_memory(wrong, "run", "bad"),
-        },
+        {"good": read_entries_in_memory(right, "run", "good"), "bad": read_entries_in_memory(wrong, "run", "bad")},
         "Precision4+@3",
     )
     # No two are alike: whoever waits for the next one waits for another text.
     documents = {
-        doc: f"A passage of grade {grade_of(doc)}, number {place}."
-        for place, (_, doc) in enumerate(population.keys)
+        doc: f"A passage of grade {grade_of(doc)}, number {place}." for place, (_, doc) in enumerate(population.keys)
     }
     texts = QueryAndDocumentTexts({query: f"What is {query}?" for query in queries}, documents)
     save_decision_study(path, DecisionStudySetup(population, DecisionSettings(0.05, 1, block), texts))
@@ -114,9 +110,7 @@ def test_two_people_grade_until_it_is_decided(service) -> None:
     again = read_decision_study(service.grading.path).replay_study_with_labels(labels)
     assert (again.decided.best, again.used) == (0, found.used)
     assert (
-        read_json_record(
-            service.grading.path / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend=""
-        )
+        read_json_record(service.grading.path / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend="")
         == found
     )
 
@@ -160,9 +154,7 @@ def test_the_owner_sees_where_it_stands(service) -> None:
 
     from embassay.web.annotation.app import make_annotation_app
 
-    page = (
-        TestClient(make_annotation_app(service), base_url="http://127.0.0.1").get(service.owner_link()).text
-    )
+    page = TestClient(make_annotation_app(service), base_url="http://127.0.0.1").get(service.owner_link()).text
     assert "Not decided after 0 labels" in page
     assert "good" in page
 
@@ -175,15 +167,11 @@ def test_served_without_its_option_the_mend_is_the_option(tmp_path) -> None:
     from embassay.errors import DataError, UsageError
     from hume_small import small_study
 
-    told = CliRunner().invoke(
-        build_app_with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))]
-    )
+    told = CliRunner().invoke(build_app_with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))])
     assert isinstance(told.exception, UsageError)
     assert told.exception.mend == "Add --until-decided."
     other = small_study(tmp_path / "b", 3)
-    told = CliRunner().invoke(
-        build_app_with_commands("hume"), ["hume", "serve", str(other), "--until-decided"]
-    )
+    told = CliRunner().invoke(build_app_with_commands("hume"), ["hume", "serve", str(other), "--until-decided"])
     assert isinstance(told.exception, DataError)
     assert "found no terms.json" in str(told.exception)
 
@@ -212,10 +200,7 @@ def _press(page, grade) -> None:
     page.keyboard.press("Enter")
     end = time.monotonic() + 30
     while place and page.evaluate(SHOWN) == place:
-        if (
-            time.monotonic() > end
-            or page.evaluate(HEADING) != "How well does the passage answer the question?"
-        ):
+        if time.monotonic() > end or page.evaluate(HEADING) != "How well does the passage answer the question?":
             return
         page.wait_for_timeout(30)
 

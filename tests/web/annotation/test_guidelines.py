@@ -67,12 +67,7 @@ def test_what_guidelines_need() -> None:
     [
         ("127.0.0.1", None, (), ("localhost", "127.0.0.1", "::1")),
         ("0.0.0.0", None, (), ()),
-        (
-            "0.0.0.0",
-            "https://Annotate.example.org/x",
-            (),
-            ("localhost", "127.0.0.1", "::1", "annotate.example.org"),
-        ),
+        ("0.0.0.0", "https://Annotate.example.org/x", (), ("localhost", "127.0.0.1", "::1", "annotate.example.org")),
         ("192.0.2.1", None, ("LAB",), ("localhost", "127.0.0.1", "::1", "192.0.2.1", "lab")),
     ],
 )

@@ -13,11 +13,7 @@ from embassay.protocols.hume.collection import collect_study_annotations, make_a
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
-from embassay.protocols.hume.store import (
-    BrowserAnswerAccessLog,
-    SharedBrowserExposure,
-    check_annotators_independent,
-)
+from embassay.protocols.hume.store import BrowserAnswerAccessLog, SharedBrowserExposure, check_annotators_independent
 from embassay.protocols.hume.study import AnnotationRow, read_study
 from embassay.web.annotation.overview import make_study_overview
 from hume_small import small_study
@@ -108,9 +104,7 @@ def test_everybody_has_finished(ann, bob, owner) -> None:
         seq = 0
         for task in page.get("study").json()["tasks"]:
             for at, item in enumerate(task["items"]):
-                value = {"classification": 1, "clustering": "g", "sts": at, "reranking": MARKS[at]}[
-                    task["family"]
-                ]
+                value = {"classification": 1, "clustering": "g", "sts": at, "reranking": MARKS[at]}[task["family"]]
                 page.answer(item, value, seq := seq + 1)
             assert page.post(f"tasks/{task['name']}/finish").status_code == 200
     assert "<h1>Everybody has finished</h1>" in owner.get("").text
@@ -183,10 +177,7 @@ def test_whoever_annotates_is_not_shown_others_answers(service, browse, bob) -> 
     assert "Not independent" in own.get("").text
     with pytest.raises(UsageError, match=r"had shown other people's answers: ann \(shown: bob\)"):
         check_annotators_independent(service.folder)
-    assert (
-        BrowserAnswerAccessLog(service.store.database).exposures()
-        == service.open_browser_activity_log.exposures()
-    )
+    assert BrowserAnswerAccessLog(service.store.database).exposures() == service.open_browser_activity_log.exposures()
 
 
 def test_two_links_in_one_browser_are_noticed(service, browse) -> None:
@@ -244,8 +235,7 @@ def test_tasks_of_one_title_are_told_apart(served, browse, tmp_path) -> None:
     (folder / "study.json").write_text(json.dumps(study), "utf-8")
     service = served(folder)
     titles = [
-        task["title"]
-        for task in page_of(browse(service), service.annotator_link("ann")).get("study").json()["tasks"]
+        task["title"] for task in page_of(browse(service), service.annotator_link("ann")).get("study").json()["tasks"]
     ]
     assert titles[:2] == [f"Letters ({name})" for name in names[:2]]
     assert "(" not in "".join(titles[2:])
@@ -257,16 +247,10 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     """A pair in the same words that people call different, and no other; nobody who annotates sees it."""
     from dataclasses import replace
 
-    from embassay.protocols.calibration.probability import (
-        Calibration,
-        SamenessProbability,
-        SamenessProbabilityCurve,
-    )
+    from embassay.protocols.calibration.probability import Calibration, SamenessProbability, SamenessProbabilityCurve
     from embassay.web.annotation.overview import find_pairs_contradicting_system
 
-    curve = SamenessProbabilityCurve(
-        "beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ()
-    )
+    curve = SamenessProbabilityCurve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
     made = Calibration("jaccard", "jaccard", "", "pairs", "", "words", 1, None, curve)
     likely = [
         SamenessProbability(0.95, 0.9, 1.0),

@@ -57,9 +57,7 @@ def visit(browser):
     assert complaints == []
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"), [(1232, "light"), (1232, "dark"), (390, "light"), (320, "dark")]
-)
+@pytest.mark.parametrize(("width", "scheme"), [(1232, "light"), (1232, "dark"), (390, "light"), (320, "dark")])
 def test_it_reads_well_everywhere(base, service, ann, bob, visit, width, scheme) -> None:
     """No finding of axe, no sideways scrolling of the page, no script of anybody's text run."""
     pytest.importorskip("axe_playwright_python")

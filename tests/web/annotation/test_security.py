@@ -10,13 +10,7 @@ from http.cookies import SimpleCookie
 
 import pytest
 
-from embassay.protocols.hume.study import (
-    ItemGoldAnswer,
-    ShownItemRow,
-    hash_items_and_gold,
-    read_study,
-    write_study,
-)
+from embassay.protocols.hume.study import ItemGoldAnswer, ShownItemRow, hash_items_and_gold, read_study, write_study
 from embassay.web.annotation.service import RequestRateLimits
 from embassay.web.server import HEADERS
 from hume_small import small_study
@@ -141,9 +135,7 @@ def test_the_public_address_is_an_origin_too(served, browse) -> None:
     assert ann.put("answers/mood-00", body, headers=headers).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
-)
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_forms_of_another_kind_are_refused(ann, kind) -> None:
     """What a plain form of any site could send."""
     body = json.dumps({"value": 1, "seq": 1, "tab": "t"}).encode()
@@ -164,9 +156,7 @@ def test_long_bodies_are_refused(ann) -> None:
     assert ann.get("study").json()["answers"] == {}
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b"null", b'"x"', b"[" * 20_000, b'{"seq": 1' + b"0" * 5000 + b"}"]
-)
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'"x"', b"[" * 20_000, b'{"seq": 1' + b"0" * 5000 + b"}"])
 def test_bodies_that_are_no_answer(ann, body) -> None:
     """Never an error of the server."""
     headers = {**ann.headers, "Content-Type": "application/json"}

@@ -209,17 +209,9 @@ def test_what_cannot_be_served_is_one_clear_line(tmp_path, refused) -> None:
                 2,
                 "--public-url must be an http or https address",
             ),
-            (
-                (study, "-a", "ann", "--host", "192.0.2.1", "--port", "0"),
-                2,
-                "Cannot listen on 192.0.2.1",
-            ),
+            ((study, "-a", "ann", "--host", "192.0.2.1", "--port", "0"), 2, "Cannot listen on 192.0.2.1"),
             ((fresh, "-a", "ann", "--database", "postgresql://localhost:1/x"), 3, "does not answer"),
-            (
-                (fresh, "-a", "ann", "--database", "postgresql://a:geheim@localhost/x"),
-                2,
-                "contains a password",
-            ),
+            ((fresh, "-a", "ann", "--database", "postgresql://a:geheim@localhost/x"), 2, "contains a password"),
         ]
         for words, code, told in cases:
             ended, said = refused("serve", *words)

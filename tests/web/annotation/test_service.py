@@ -59,8 +59,7 @@ def test_they_see_disputes_with_answers_and_without_names(judy, disputed):
         "mood": ["mood-00"], "pairs": ["pairs-00", "pairs-01"], "search": ["search-00"],
     }  # fmt: skip
     shown = {
-        item: judy.get(f"items/{item}").json()["payload"]["others"]
-        for item in ("mood-00", "pairs-00", "search-00")
+        item: judy.get(f"items/{item}").json()["payload"]["others"] for item in ("mood-00", "pairs-00", "search-00")
     }
     assert shown["mood-00"]["values"] == [{"value": 0, "people": 1}, {"value": 1, "people": 1}]
     assert [one["value"] for one in shown["pairs-00"]["values"]] == [1.0, 5.0]
@@ -103,9 +102,7 @@ def test_whoever_was_shown_answers_must_not_annotate(service, browse, disputed):
     judy.answer("mood-00", 1, 1)
     assert service.open_browser_activity_log.exposures() == ()
     page_of(client, service.annotator_link("ann")).answer("mood-01", 0, 60)
-    assert [(one.annotator, one.others) for one in service.open_browser_activity_log.exposures()] == [
-        ("ann", ("bob",))
-    ]
+    assert [(one.annotator, one.others) for one in service.open_browser_activity_log.exposures()] == [("ann", ("bob",))]
 
 
 def test_annotators_see_nothing_of_it(ann, disputed, judy):
@@ -137,11 +134,7 @@ def test_profiles_over_http(study, browse):
         (asked,) = ann.get("study").json()["about"]["asked"]
         assert asked["key"] == "expertise"
         settings = {"single_keys": True, "advance": False, "theme": "system"}
-        for about, status in (
-            ({"expertise": "expert"}, 200),
-            ({"expertise": "guru"}, 400),
-            ({"age": "25–34"}, 400),
-        ):
+        for about, status in (({"expertise": "expert"}, 200), ({"expertise": "guru"}, 400), ({"age": "25–34"}, 400)):
             body = {"name": None, "settings": settings, "about": about}
             assert ann.put("profile", body).status_code == status
         assert ann.get("study").json()["about"]["said"] == {"expertise": "expert"}

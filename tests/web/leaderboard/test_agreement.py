@@ -83,10 +83,7 @@ def test_no_such_mean_where_people_agree_nowhere(tmp_path):
     assert not any(one.parts for one in board.columns)
     write_hume(tmp_path / "a", LEVELS, TRUST)
     service, board = _service(tmp_path)
-    for told in (
-        service.build_system_card_response(board.id, "flat"),
-        service.compare(board.id, "flat", "sure"),
-    ):
+    for told in (service.build_system_card_response(board.id, "flat"), service.compare(board.id, "flat", "sure")):
         assert b"high_agreement" not in told.body
     lines = csv.DictReader(io.StringIO(service.build_board_download(board.id, "csv").body.decode()))
     assert {one["system"] for one in lines if one["measure"] == "high_agreement"} == set(LEVELS)
@@ -102,9 +99,7 @@ def test_a_rank_says_how_few_items_are_behind_it(tmp_path, items, few):
     page = service.page(board.id).body.decode()
     ranked = sum(rank is not None for rank in board.ranks[board.lead])
     assert page.count(f"<small>n = {4 * items}</small>") == (ranked if few else 0)
-    assert page.count(f"<small>n = {items}</small>") == sum(
-        bool(one.dataset and one.overview) for one in board.columns
-    )
+    assert page.count(f"<small>n = {items}</small>") == sum(bool(one.dataset and one.overview) for one in board.columns)
 
 
 def test_memory_is_told_as_the_cards_know_it(tmp_path):
@@ -112,9 +107,7 @@ def test_memory_is_told_as_the_cards_know_it(tmp_path):
     facts = {"flat": {"dims": 384, "weights_mb": 127.5}, "sure": {"dims": 64}}
     write_hume(tmp_path / "a", LEVELS, TRUST, facts=facts)
     _, board = _service(tmp_path)
-    told = {
-        one.name: (one.facts.weights_mb, one.facts.vectors_mb, one.facts.index_mb) for one in board.systems
-    }
+    told = {one.name: (one.facts.weights_mb, one.facts.vectors_mb, one.facts.index_mb) for one in board.systems}
     assert told == {"flat": (127.5, 1536.0, None), "sure": (None, 256.0, None), "gap": (None, None, None)}
 
 
@@ -157,11 +150,7 @@ def test_memory_of_a_stack_is_that_of_its_index():
         described={}, cells_by_system={},
     )  # fmt: skip
     told = {name: collect_system_facts(BoardSystemWithRun(name, run, (), True)) for name in run.stacks}
-    assert {name: one.index_mb for name, one in told.items()} == {
-        "measured": 5.5,
-        "formula": 2.5,
-        "bare": None,
-    }
+    assert {name: one.index_mb for name, one in told.items()} == {"measured": 5.5, "formula": 2.5, "bare": None}
     assert all(one.vectors_mb is None for one in told.values())
 
 

@@ -30,9 +30,7 @@ def check() -> FingerprintCheck:
 def test_the_newest_check_counts(tmp_path: Path, check: FingerprintCheck) -> None:
     """Of two files about one system, in the folder and in one below it; a file of something else says nothing."""
     append_watch_check(tmp_path / "a.checks.jsonl", check)
-    append_watch_check(
-        tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed")
-    )
+    append_watch_check(tmp_path / "b" / "b.checks.jsonl", replace(check, at="2026-03-02T01:00:00Z", verdict="changed"))
     (tmp_path / "c.checks.jsonl").write_text("hello\n")
     assert describe_last_check_by_system(tmp_path) == {"minilm": "changed, 2026-03-02"}
 
@@ -44,9 +42,7 @@ def test_a_board_shows_the_last_check(tmp_path: Path, check: FingerprintCheck) -
     library.refresh_changed_runs()
     assert set(_shown(library).values()) == {""}
     for day, verdict in ((1, "same"), (2, "noisier")):
-        append_watch_check(
-            tmp_path / "m.checks.jsonl", replace(check, at=f"2026-03-0{day}T01:00:00Z", verdict=verdict)
-        )
+        append_watch_check(tmp_path / "m.checks.jsonl", replace(check, at=f"2026-03-0{day}T01:00:00Z", verdict=verdict))
         assert library.refresh_changed_runs()
         assert _shown(library) == {"minilm": f"{verdict}, 2026-03-0{day}", "bm25": ""}
 

@@ -177,10 +177,7 @@ def test_states_of_cells(tmp_path) -> None:
     columns = {one.key: one for one in make_board_columns("sage", [run])}
     first, second = find_board_entrants([run])
     assert make_board_cell(first, columns["preference"]).state == "done"
-    assert (
-        make_board_cell(first, columns["preference"])[:4]
-        == make_board_cell(first, columns["preference/sample"])[:4]
-    )
+    assert make_board_cell(first, columns["preference"])[:4] == make_board_cell(first, columns["preference/sample"])[:4]
     assert make_board_cell(first, columns["retrieval"])[4:] == ("failed", "no memory")
     assert make_board_cell(first, columns["overall"])[4:] == ("failed", "retrieval, sample: no memory")
     assert make_board_cell(second, columns["overall"])[4:] == ("running", "0 of 5 cells")

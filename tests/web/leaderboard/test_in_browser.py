@@ -22,10 +22,7 @@ def page(browser) -> Any:
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     page = context.new_page()
     heard: list[str] = []
-    page.on(
-        "console",
-        lambda message: heard.append(message.text) if message.type in ("error", "warning") else None,
-    )
+    page.on("console", lambda message: heard.append(message.text) if message.type in ("error", "warning") else None)
     page.on("pageerror", lambda error: heard.append(str(error)))
     page.on("dialog", lambda dialog: heard.append(f"dialog: {dialog.message}"))
     yield page

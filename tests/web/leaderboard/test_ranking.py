@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.compare import (
-    list_ranked_system_groups,
-    make_ranked_system_group,
-    read_comparable_run,
-)
+from embassay.protocols.compare import list_ranked_system_groups, make_ranked_system_group, read_comparable_run
 from embassay.protocols.kernel.comparisons import CLASSICAL, REFERENCE, SystemHeadlineValue, SystemStanding
 from embassay.web.leaderboard.library import RunLibrary
 from embassay.web.leaderboard.ranking import compute_pair_tests_of_column
@@ -25,11 +21,7 @@ def _standings(levels, measure="m", group=""):
     shared = rng.normal(0, 0.01, 200)
     return [
         SystemStanding(
-            "t",
-            "",
-            measure,
-            SystemHeadlineValue(f"s{i}", level, 50, level + shared + rng.normal(0, 0.004, 200)),
-            group,
+            "t", "", measure, SystemHeadlineValue(f"s{i}", level, 50, level + shared + rng.normal(0, 0.004, 200)), group
         )
         for i, level in enumerate(levels)
     ]
@@ -68,10 +60,7 @@ def test_tests_from_before_are_not_made_again(levels, first) -> None:
 
 
 def test_no_verdict_on_retrieval_that_knowing_nothing_reaches() -> None:
-    known = [
-        SystemStanding("retrieval", "", "retention", one.headline, one.group)
-        for one in _standings([0.5, 0.6])
-    ]
+    known = [SystemStanding("retrieval", "", "retention", one.headline, one.group) for one in _standings([0.5, 0.6])]
     nothing = SystemStanding(
         "retrieval", "", "retention", SystemHeadlineValue("constant", 0.6, 50, np.empty(0)), REFERENCE
     )

@@ -16,19 +16,7 @@ pytestmark = pytest.mark.slow
 
 def _run(out):
     command = [
-        *(
-            sys.executable,
-            "-m",
-            "embassay",
-            "sage",
-            "run",
-            "-s",
-            "bm25",
-            "-s",
-            "jaccard",
-            "-s",
-            "levenshtein",
-        ),
+        *(sys.executable, "-m", "embassay", "sage", "run", "-s", "bm25", "-s", "jaccard", "-s", "levenshtein"),
         *("-d", "sample", "-t", "preference", "-t", "robustness", "-t", "retrieval", "--tokenizer", "words"),
         *("--out", str(out)),
     ]

@@ -59,9 +59,7 @@ def test_two_hundred_at_once_are_all_answered_alike(server) -> None:
     process = psutil.Process(server.process.pid)
 
     def ask(number: int) -> list[bool]:
-        return [
-            server.get(paths[k % len(paths)]).json == alone[k % len(paths)] for k in range(number, number + 3)
-        ]
+        return [server.get(paths[k % len(paths)]).json == alone[k % len(paths)] for k in range(number, number + 3)]
 
     with ThreadPoolExecutor(200) as clients:
         assert all(all(one) for one in clients.map(ask, range(200)))
@@ -97,9 +95,7 @@ def test_what_each_address_gives(server) -> None:
     assert compared["paired"]
     assert compared["title"].startswith("good beats bm25 by ")
     own = server.get(f"{place}/compare?a=bm25&b={quote(OWN)}").json
-    assert own["title"].startswith("bm25 beats st:…/own"), (
-        "compared under its own name, shown without its folder"
-    )
+    assert own["title"].startswith("bm25 beats st:…/own"), "compared under its own name, shown without its folder"
     card = server.get(f"{place}/system?name=good").json
     assert card["strengths"][0] == "Overall"
     assert card["elsewhere"][0]["board"] == old["id"]
@@ -233,19 +229,11 @@ def test_a_board_grows_while_its_run_goes_on(tmp_path, serve) -> None:
 
     def changed():
         found = server.get(f"{place}/changes?since={board['stamp']}").json
-        return (
-            found
-            if "dying" in found["cells"].get("robustness", {}) and found["cells"].get("preference")
-            else None
-        )
+        return found if "dying" in found["cells"].get("robustness", {}) and found["cells"].get("preference") else None
 
     news = server.until(changed)
     assert news["whole"] is False
-    assert news["order"] in (
-        None,
-        ["known", "fresh", "dying"],
-        ["known", "dying", "fresh"],
-    )
+    assert news["order"] in (None, ["known", "fresh", "dying"], ["known", "dying", "fresh"])
     assert news["cells"]["preference"]["fresh"][0] == pytest.approx(0.8, abs=0.05)
     assert news["cells"]["robustness"]["dying"][4:] == ["failed", "no memory left"]
     assert "known" not in json.dumps(news["cells"])

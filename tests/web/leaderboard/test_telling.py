@@ -39,12 +39,8 @@ def boards(draw):
     board = example_board()
     order = draw(st.permutations(range(len(board.systems))))[: draw(st.integers(1, len(board.systems)))]
     systems = tuple(replace(board.systems[i], index=place) for place, i in enumerate(order))
-    cells = {
-        key: tuple(BoardCell(draw(VALUES), None, None, 9, "done", "") for _ in systems) for key in board.cells
-    }
-    ranks = {
-        key: tuple(draw(st.sampled_from([None, (1, 1), (1, 2)])) for _ in systems) for key in board.ranks
-    }
+    cells = {key: tuple(BoardCell(draw(VALUES), None, None, 9, "done", "") for _ in systems) for key in board.cells}
+    ranks = {key: tuple(draw(st.sampled_from([None, (1, 1), (1, 2)])) for _ in systems) for key in board.ranks}
     best = {key: tuple(draw(VALUES) for _ in systems) for key in board.best}
     top = {key: tuple(range(draw(st.integers(0, len(systems))))) for key in board.top}
     stamp = draw(st.text("abc", min_size=4, max_size=4))
@@ -93,8 +89,7 @@ def test_an_update_is_never_large() -> None:
     old = example_board()
     many = tuple(replace(old.systems[0], name=f"{i:x}" * 9, index=i) for i in range(3000))
     cells = {
-        key: tuple(BoardCell(i / 2999, i / 3001, i / 2993, i, "done", "") for i in range(3000))
-        for key in old.cells
+        key: tuple(BoardCell(i / 2999, i / 3001, i / 2993, i, "done", "") for i in range(3000)) for key in old.cells
     }
     new = replace(
         old, systems=many, stamp="s", cells=cells, ranks={}, best={}, top=dict.fromkeys(old.top, ())
@@ -119,11 +114,7 @@ def test_what_is_kept_is_bounded_and_made_once() -> None:
     assert made[5:] == []
 
 
-@given(
-    st.lists(
-        st.text(st.characters(min_codepoint=33, max_codepoint=126, blacklist_characters='",'), min_size=1)
-    )
-)
+@given(st.lists(st.text(st.characters(min_codepoint=33, max_codepoint=126, blacklist_characters='",'), min_size=1)))
 def test_tags_are_found_in_a_list(tags) -> None:
     """Weak or strong, alone or among others."""
     own = pack_response_body("x", "text/plain").etag
@@ -171,11 +162,7 @@ def test_every_number_of_the_verdict_is_on_the_board(tmp_path) -> None:
 
 @pytest.mark.parametrize(
     ("simulated", "word", "label"),
-    [
-        (["s1", "s2"], "All", "simulated annotators"),
-        (["s1"], "Some", "simulated annotators"),
-        ([], "", "Human"),
-    ],
+    [(["s1", "s2"], "All", "simulated annotators"), (["s1"], "Some", "simulated annotators"), ([], "", "Human")],
 )
 def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
     """Where scripts answered a study, the row of people says so, and the first care notice."""
@@ -197,9 +184,7 @@ def test_scripts_are_never_called_people(tmp_path, simulated, word, label):
     assert {one.name: one.label for one in board.systems}["Human"] == label
     told = [one for one in board.care if "simulated" in one]
     assert told == (
-        [
-            f"{word} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
-        ]
+        [f"{word} annotators are simulated: scripts answered, not people. Their scores say nothing about people."]
         * bool(word)
     )
     assert not word or board.care[0] == told[0]
@@ -209,9 +194,7 @@ def test_a_study_of_another_shape_is_none(tmp_path):
     """Whatever stands in a manifest's study, the board is shown."""
     write_sage(tmp_path / "run", {"a": 0.5})
     path = tmp_path / "run" / "manifest.json"
-    path.write_text(
-        json.dumps({**json.loads(path.read_text()), "study": {"simulated": {"a": 1}, "annotators": 3}})
-    )
+    path.write_text(json.dumps({**json.loads(path.read_text()), "study": {"simulated": {"a": 1}, "annotators": 3}}))
     library = RunLibrary(tmp_path)
     library.refresh_changed_runs()
     assert len(library.wait_for_snapshot().boards.broken) == 1
@@ -248,9 +231,7 @@ def test_how_sure_a_board_is():
     """Sure is the first place alone, likely 95 of 100 resamples, else all that may be first are named."""
     board = example_board()
     lead = board.lead
-    ranked = [
-        one.index for one in board.systems if one.group == "" and board.ranks[lead][one.index] is not None
-    ]
+    ranked = [one.index for one in board.systems if one.group == "" and board.ranks[lead][one.index] is not None]
     assert len(ranked) > 1
 
     def told(ranks, best):
@@ -262,10 +243,7 @@ def test_how_sure_a_board_is():
             best={lead: tuple(shares.get(one.index) for one in board.systems)},
         ))  # fmt: skip
 
-    assert (told([(1, 1), (2, 2)], [0.99, 0.01]).level, len(told([(1, 1), (2, 2)], [0.99, 0.01]).rows)) == (
-        "sure",
-        1,
-    )
+    assert (told([(1, 1), (2, 2)], [0.99, 0.01]).level, len(told([(1, 1), (2, 2)], [0.99, 0.01]).rows)) == ("sure", 1)
     assert told([(1, 2), (1, 2)], [0.96, 0.04]).level == "likely"
     assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "open"
     undecided = told([(1, 2), (1, 2)], [0.6, 0.4])
@@ -287,6 +265,4 @@ def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):
         assert bool(column.people) == bool(column.dataset)
         if column.dataset:
             assert column.trust == "medium"
-            assert all(
-                word in column.people for word in ("fleiss kappa 0.60", "0.33", "0.89", "n = 18", "moderate")
-            )
+            assert all(word in column.people for word in ("fleiss kappa 0.60", "0.33", "0.89", "n = 18", "moderate"))

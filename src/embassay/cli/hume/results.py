@@ -60,8 +60,7 @@ def score(
     _refuse_unused_options("a study", llm_scores=published.keywords.get("llm_scores"))
     if study is None:
         raise UsageError(
-            "There is nothing to score.",
-            mend="Give the folder of a study, or published results with --from-mteb FILE.",
+            "There is nothing to score.", mend="Give the folder of a study, or published results with --from-mteb FILE."
         )
     request, folder = scoring(study=str(study)), out or make_default_run_folder("hume")
     if running.dry_run:
@@ -137,10 +136,7 @@ def show_plan_for_own_systems(request: PublishedRequest, display: StdoutFormatOp
         for note in write_study_of_annotated_items(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
         show_run_plan(
-            partial(
-                SystemsOnlyScoringProtocol().forecast_run_cost,
-                make_study_request_from_published(request, items),
-            ),
+            partial(SystemsOnlyScoringProtocol().forecast_run_cost, make_study_request_from_published(request, items)),
             display,
         )
 
@@ -172,9 +168,7 @@ def show_study_plan(request: StudyRequest, out: Path, display: StdoutFormatOptio
     show_run_plan(partial(StudyScoringProtocol().forecast_run_cost, request), display)
 
 
-def _show_scored_run(
-    path: Path, display: StdoutFormatOptions, report: bool, price: float | None = None
-) -> None:
+def _show_scored_run(path: Path, display: StdoutFormatOptions, report: bool, price: float | None = None) -> None:
     from embassay.cli.session import write_report_and_show_run
     from embassay.report.hume.conclusions import hume_view
 

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import PrintOptions, RunOptions, ServerOptions, add_options_from_record_parameters
-from embassay.cli.terminal import (
-    format_command_line,
-    print_as_json,
-    print_table_to_fit_screen,
-    print_view_blocks,
-)
+from embassay.cli.terminal import format_command_line, print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import BudgetExceeded, ModelError, UsageError
 from embassay.protocols.hume.options import (
     AnnotateRequest,
@@ -32,15 +27,7 @@ from embassay.protocols.hume.options import (
     StudyDataOptions,
     StudyTaskOptions,
 )
-from embassay.protocols.kernel.request import (
-    OUTPUT,
-    SERVER,
-    SPEED,
-    SYSTEMS,
-    RunRequest,
-    option,
-    redeclare_option,
-)
+from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, RunRequest, option, redeclare_option
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.exchange.intake import AnswerImportResult
@@ -57,9 +44,7 @@ Study = Annotated[Path, typer.Argument(help=STUDY)]
 class StudyOutputOptions(PrintOptions):
     """Options for what is printed, and where the study is written."""
 
-    out: Path | None = option(
-        None, "New folder for the study; required unless --dry-run is given.", group=OUTPUT
-    )
+    out: Path | None = option(None, "New folder for the study; required unless --dry-run is given.", group=OUTPUT)
     dry_run: bool = option(False, "Show what would be sampled; write nothing.", name="--dry-run", group=SPEED)
 
 
@@ -126,10 +111,7 @@ def _build_sample_request(asked: StudyDataOptions, name: str) -> StudySampleRequ
 def _show_sampled_study(sampled: SampledStudy, wide: bool, absent: Sequence[str]) -> None:
 
     tasks = sampled.study.tasks
-    rows = [
-        [task.name, task.family, task.lang, str(task.n), _name_dataset_of_task(task, absent)]
-        for task in tasks
-    ]
+    rows = [[task.name, task.family, task.lang, str(task.n), _name_dataset_of_task(task, absent)] for task in tasks]
     print_table_to_fit_screen(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in tasks:
@@ -148,9 +130,7 @@ def _name_dataset_of_task(task: StudyTask, absent: Sequence[str]) -> str:
 
 def _list_task_item_notes(sampled: SampledStudy, task: StudyTask, absent: Sequence[str]) -> list[str]:
     """List notes on a task's items; where its dataset is absent, only their sizes."""
-    return (
-        [] if _name_dataset_of_task(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
-    )
+    return [] if _name_dataset_of_task(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
 def _describe_written_study_and_next_step(out: Path, sampled: SampledStudy) -> str:
@@ -181,9 +161,7 @@ class AnnotatorOptions:
     """Options for who annotates, where answers are kept, and how people are told their links."""
 
     annotators: tuple[str, ...] = option((), "An annotator to add.", name="--annotator -a", group=SYSTEMS)
-    simulated: tuple[str, ...] = option(
-        (), "A scripted annotator, marked as such in every table.", group=SYSTEMS
-    )
+    simulated: tuple[str, ...] = option((), "A scripted annotator, marked as such in every table.", group=SYSTEMS)
     adjudicators: tuple[str, ...] = option(
         (), "A person who settles disagreements and sees no names.", name="--adjudicator"
     )
@@ -295,13 +273,9 @@ def _print_annotator_links(links: StudyLinkList, json: bool) -> None:
     """Print the annotators' links: one line each on stdout, links in a column."""
     if json:
         people = [{"id": name, "kind": kind, "link": link} for name, kind, link in links.people]
-        typer.echo(
-            dumps({"study": links.study, "annotators": people, "owner": links.owner}, ensure_ascii=False)
-        )
+        typer.echo(dumps({"study": links.study, "annotators": people, "owner": links.owner}, ensure_ascii=False))
         return
-    rows = [
-        (name + ("" if kind == "person" else f" ({_KINDS[kind]})"), link) for name, kind, link in links.people
-    ]
+    rows = [(name + ("" if kind == "person" else f" ({_KINDS[kind]})"), link) for name, kind, link in links.people]
     width = max(len(name) for name, _ in (*rows, ("the owner", "")))
     for name, link in (*rows, ("the owner", links.owner)):
         typer.echo(f"{name:<{width}}  {link}")
@@ -352,16 +326,11 @@ def offline(
     from embassay.web.annotation.page import write_annotator_file
 
     if bool(annotator) == bool(adjudicator):
-        raise UsageError(
-            "Each file is for one person.", mend="Pass either --annotator NAME or --adjudicator NAME."
-        )
+        raise UsageError("Each file is for one person.", mend="Pass either --annotator NAME or --adjudicator NAME.")
     who = annotator or adjudicator
     path = write_annotator_file(study, who, out or Path(f"{who}.html"), adjudicates=bool(adjudicator))
     typer.echo(path)
-    typer.echo(
-        f"Send it to {who}. When {who}.answers.jsonl is back, run: embassay hume import {study} FILE",
-        err=True,
-    )
+    typer.echo(f"Send it to {who}. When {who}.answers.jsonl is back, run: embassay hume import {study} FILE", err=True)
 
 
 @dataclass(frozen=True)
@@ -398,16 +367,13 @@ def annotate(study: Study, request: AnnotateRequest, running: ModelAnnotationOpt
         )
 
 
-def _show_annotation_plan(
-    study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool
-) -> None:
+def _show_annotation_plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from embassay.cli.session import StdoutFormatOptions, show_run_plan
     from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_annotation_work
     from embassay.protocols.hume.study import read_study
 
     show_run_plan(
-        lambda ledger: forecast_annotation(study, request, ledger, replace=replace),
-        StdoutFormatOptions(json, wide),
+        lambda ledger: forecast_annotation(study, request, ledger, replace=replace), StdoutFormatOptions(json, wide)
     )
     _report_tasks_left_out([task.name for task in plan_annotation_work(read_study(study), request).left_out])
 
@@ -427,9 +393,7 @@ def _run_llm_annotation_session(
         with stop_on_signal(kept, command):
             return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
     except BudgetExceeded as error:
-        raise BudgetExceeded(
-            f"{error.message} {kept}", mend=f"Resume with a higher --max-cost: {command}"
-        ) from None
+        raise BudgetExceeded(f"{error.message} {kept}", mend=f"Resume with a higher --max-cost: {command}") from None
     finally:
         getattr(heard, "stop", lambda: None)()
 
@@ -441,9 +405,7 @@ def _print_annotation_session_outcome(outcome: LlmAnnotationSessionTotals, *, js
     if json:
         rows = [row.as_dict() for row in outcome.annotated]
         typer.echo(
-            format_value_as_json(
-                {"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}
-            )
+            format_value_as_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)})
         )
     else:
         titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
@@ -462,9 +424,7 @@ def _print_annotation_session_outcome(outcome: LlmAnnotationSessionTotals, *, js
 
 def _report_tasks_left_out(tasks: Sequence[str]) -> None:
     if tasks:
-        typer.echo(
-            f"Left out: {', '.join(tasks)}. A language model does not name clusters consistently.", err=True
-        )
+        typer.echo(f"Left out: {', '.join(tasks)}. A language model does not name clusters consistently.", err=True)
 
 
 @dataclass(frozen=True)
@@ -566,9 +526,7 @@ def simulate(study: Study, scripts: ScriptedAnnotatorOptions, shown: PrintOption
         print_as_json(facts)
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
-    typer.echo(
-        "No one annotated: these answers are the gold with random errors, and show nothing about people."
-    )
+    typer.echo("No one annotated: these answers are the gold with random errors, and show nothing about people.")
 
 
 Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
@@ -637,9 +595,7 @@ def export(study: Study, out: Out, asked: AnnotationExportOptions) -> None:
     for path in done.files:
         typer.echo(f"Written: {path}")
     if done.answers:
-        typer.echo(
-            f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
-        )
+        typer.echo(f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}.")
     if asked.form in ("label-studio", "argilla") and not asked.answers:
         typer.echo("The export contains no answers. Import new answers with `embassay hume import`.")
 
@@ -651,9 +607,7 @@ def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
     for line in done.describe_task_outcomes():
         typer.echo(line)
     if done.emptied:
-        typer.echo(
-            f"Left out because none of their items can be judged: {', '.join(done.emptied)}.", err=True
-        )
+        typer.echo(f"Left out because none of their items can be judged: {', '.join(done.emptied)}.", err=True)
     first = next(path for path in done.files if path.parent.name == DATA)
     typer.echo(
         f"Written to {out}. To use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"

@@ -20,13 +20,7 @@ from embassay.cli.options import (
     add_options_from_record_parameters,
     stopping_at_memory,
 )
-from embassay.cli.session import (
-    RunOnDisk,
-    StdoutFormatOptions,
-    print_results_json,
-    run_and_show_results,
-    show_run_plan,
-)
+from embassay.cli.session import RunOnDisk, StdoutFormatOptions, print_results_json, run_and_show_results, show_run_plan
 from embassay.cli.terminal import print_as_json, print_table_to_fit_screen, print_view_blocks
 from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, RunRequest, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
@@ -48,9 +42,7 @@ class ConfigAndProfileOptions:
     """The sources of settings that the command line does not give."""
 
     config: Path | None = option(None, "TOML file of settings. Default: ./embassay.toml.", group=DATA)
-    profile: str | None = option(
-        None, "Settings profile: fast, thorough (the defaults) or a TOML file.", group=DATA
-    )
+    profile: str | None = option(None, "Settings profile: fast, thorough (the defaults) or a TOML file.", group=DATA)
 
 
 @dataclass(frozen=True)
@@ -77,10 +69,7 @@ ONCE = ("--force", "--from-stage=")
 @add_options_from_record_parameters()
 @add_dataclass_options_default_none(GoldenRequest, "chosen")
 def golden(
-    chosen: Mapping[str, Any],
-    sources: ConfigAndProfileOptions,
-    redoing: GoldenSetRedoOptions,
-    running: RunOptions,
+    chosen: Mapping[str, Any], sources: ConfigAndProfileOptions, redoing: GoldenSetRedoOptions, running: RunOptions
 ) -> None:
     """Make a golden set: a judge grades and orders the passages found.
 
@@ -90,9 +79,7 @@ def golden(
     """
     from embassay.protocols.rag.golden.protocol import GoldenSetProtocol
 
-    settings = resolve_golden_settings(
-        chosen, environment=os.environ, config=sources.config, profile=sources.profile
-    )
+    settings = resolve_golden_settings(chosen, environment=os.environ, config=sources.config, profile=sources.profile)
     request, display = make_golden_request(settings), StdoutFormatOptions(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
@@ -233,9 +220,7 @@ def sample(
     passages = sum(len(final.passages) for final in lists)
     typer.echo(f"{len(lists):,} questions with {passages:,} passages written to {out}.")
     if sampling.blind:
-        typer.echo(
-            "Fill in `place` (1 = best; ties and places such as 2.5 are allowed) and `grade` (1 to 5)."
-        )
+        typer.echo("Fill in `place` (1 = best; ties and places such as 2.5 are allowed) and `grade` (1 to 5).")
     else:
         typer.echo(
             "Change `place` if a passage belongs elsewhere (2.5 is between 2 and 3; ties are allowed) and "
@@ -282,9 +267,7 @@ def _warn_of_doubts_about_llm_judge(run: Path) -> None:
     for text in list_judge_warnings(golden):
         typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
-        typer.echo(
-            "\nThis shows how close the judge is to people. The run's own figures describe only the judge."
-        )
+        typer.echo("\nThis shows how close the judge is to people. The run's own figures describe only the judge.")
     if doubt := say_judge_doubts(golden):
         typer.echo(doubt)
 
@@ -296,9 +279,7 @@ def _show_human_check(check: HumanCheckOfJudge, wide: bool) -> None:
         return
     typer.echo()
     print_table_to_fit_screen(
-        ["Order and grades", "Person against judge", "95%", "n"],
-        list(_build_judge_check_rows(check)),
-        wide=wide,
+        ["Order and grades", "Person against judge", "95%", "n"], list(_build_judge_check_rows(check)), wide=wide
     )
     if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
@@ -346,12 +327,7 @@ def _build_judge_check_rows(check: HumanCheckOfJudge) -> Iterator[list[str]]:
         if figure.low is None or figure.high is None:
             return [name, value, "", f"{figure.n:,}"]
         if percent:
-            return [
-                name,
-                value,
-                numbers.format_interval(100 * figure.low, 100 * figure.high, 1) + "%",
-                f"{figure.n:,}",
-            ]
+            return [name, value, numbers.format_interval(100 * figure.low, 100 * figure.high, 1) + "%", f"{figure.n:,}"]
         return [name, value, numbers.format_interval(figure.low, figure.high, 2), f"{figure.n:,}"]
 
     yield format_estimate_row("Kendall's tau, mean over questions", check.tau)
@@ -388,9 +364,7 @@ class JudgeComparisonOptions:
     )
     people: str | None = option(None, "People's grades for the same passages.", value="FILE", group=DATA)
     grades: str | None = option(
-        None,
-        "How to map grades in files: identity, trec3, binary, value=grade,... Default: 1 to 5.",
-        group=DATA,
+        None, "How to map grades in files: identity, trec3, binary, value=grade,... Default: 1 to 5.", group=DATA
     )
     panel: Literal["median", "dawid_skene"] = option(
         "median", "How to combine the grades: by the median, or by the Dawid-Skene model."

@@ -32,9 +32,7 @@ from embassay.protocols.rag.probes.tail import RecallTailRequest, compare_index_
 class ExactSearchCheckOptions(PrintOptions):
     """Options for where a comparison with exact search is kept."""
 
-    out: Path | None = option(
-        None, "Folder for the table and the worst questions. Default: none.", group=OUTPUT
-    )
+    out: Path | None = option(None, "Folder for the table and the worst questions. Default: none.", group=OUTPUT)
 
 
 app = TitledCommandApp("Find where retrieval fails: names, small talk, old versions, rare questions.")
@@ -125,16 +123,11 @@ def tail(request: RecallTailRequest, shown: ExactSearchCheckOptions) -> None:
 
 def _run_or_plan_probe(request: NamesRequest | NoiseRequest, running: WorkerOptions, name: str) -> None:
 
-    display, out = (
-        StdoutFormatOptions(running.json, running.wide),
-        running.out or make_default_run_folder(name),
-    )
+    display, out = (StdoutFormatOptions(running.json, running.wide), running.out or make_default_run_folder(name))
     if running.dry_run:
         show_probe_plan(request, out, display)
     else:
-        run_probe_request(
-            request, out, display, workers=running.choose_cell_workers(), max_usd=running.max_cost
-        )
+        run_probe_request(request, out, display, workers=running.choose_cell_workers(), max_usd=running.max_cost)
 
 
 def run_probe_request(

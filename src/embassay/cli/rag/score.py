@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from embassay.cli.options import (
-    PrintOptions,
-    RankMatrixPrintOptions,
-    RunOptions,
-    add_options_from_record_parameters,
-)
+from embassay.cli.options import PrintOptions, RankMatrixPrintOptions, RunOptions, add_options_from_record_parameters
 from embassay.cli.progress import make_progress_listener
 from embassay.cli.terminal import format_command_line, print_table_to_fit_screen, print_view_blocks
 from embassay.errors import UsageError
@@ -44,16 +39,12 @@ _IN_JSON = (
 class ScoringOutputOptions(PrintOptions):
     """Options for what is printed of a scoring, where it is kept, and what a decision may cost."""
 
-    per_query: bool | None = option(
-        None, "Print every query's values; --json includes them by default.", group=OUTPUT
-    )
+    per_query: bool | None = option(None, "Print every query's values; --json includes them by default.", group=OUTPUT)
     out: Path | None = option(None, "Folder for the results. Default: none.", group=OUTPUT)
     max_cost: float | None = redeclare_option(RunOptions, "max_cost")
     matrix: bool = redeclare_option(RankMatrixPrintOptions, "matrix")
     dry_run: bool = redeclare_option(
-        RunOptions,
-        "dry_run",
-        help="Send each --retriever one question, show its answer and the total cost, and exit.",
+        RunOptions, "dry_run", help="Send each --retriever one question, show its answer and the total cost, and exit."
     )
 
 
@@ -137,9 +128,7 @@ def _score_and_show_search_sessions(request: SessionScoringRequest, printing: Sc
         write_session_run_folder(scored, request, printing.out, format_command_line())
     if printing.json:
         typer.echo(
-            format_value_as_json(
-                {"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)}
-            )
+            format_value_as_json({"results": [row.as_dict() for row in scored.rows], "notes": list(scored.notes)})
         )
         return
     for table in scored.tables():
@@ -175,14 +164,10 @@ def list_preview_lines_of_retriever_answers(request: ScoreRequest) -> Iterator[s
     if not request.retrievers:
         raise UsageError("--dry-run works only with --retriever.", mend="Leave it out.")
     questions = QuestionsToAsk(read_judged_questions(request), compute_retrieval_depth(request))
-    yield from describe_trial_of_retrievers(
-        request.retrievers, questions, read_texts_for_hit_matching(request)
-    )
+    yield from describe_trial_of_retrievers(request.retrievers, questions, read_texts_for_hit_matching(request))
 
 
-def _score_runs_and_print_scores(
-    request: ScoreRequest, printing: ScoringOutputOptions, price: float | None
-) -> None:
+def _score_runs_and_print_scores(request: ScoreRequest, printing: ScoringOutputOptions, price: float | None) -> None:
     from embassay.protocols.rag.scoring.protocol import score_runs_of_request
 
     out, per_query = printing.out, printing.per_query
@@ -197,9 +182,7 @@ def _score_runs_and_print_scores(
             print_rank_matrix_of_first_questions(out, wide=printing.wide)
         return
     scored = score_runs_of_request(request, out, format_command_line(), max_usd=printing.max_cost)
-    _print_score_json(
-        scored, None if out is None else _write_report_page(out), per_query=per_query is not False
-    )
+    _print_score_json(scored, None if out is None else _write_report_page(out), per_query=per_query is not False)
 
 
 def _check_has_runs_to_decide(asked: Mapping[str, Any]) -> None:
@@ -228,9 +211,7 @@ def _refuse_options_needing_until_decided(options: dict[str, object]) -> None:
 
     for name, value in options.items():
         if value is not None:
-            raise UsageError(
-                f"{name} works only with --until-decided.", mend="Add --until-decided, or leave it out."
-            )
+            raise UsageError(f"{name} works only with --until-decided.", mend="Add --until-decided, or leave it out.")
 
 
 def show_decision_or_next_grades(
@@ -252,8 +233,7 @@ def show_decision_or_next_grades(
     print_view_blocks(make_decision_study_terminal_blocks(decision), wide)
     if decision.is_open and out is not None:
         typer.echo(
-            f"\nGrade the passages in {out / 'ask.jsonl'}, write the grades to {request.labels}, and run "
-            "this again."
+            f"\nGrade the passages in {out / 'ask.jsonl'}, write the grades to {request.labels}, and run this again."
         )
         typer.echo(f"Or in the browser: embassay hume serve {out} --until-decided -a ann -a bob")
 
@@ -288,9 +268,7 @@ def _write_report_page(out: Path) -> Path:
     return write_report(out)
 
 
-def _show_scoring(
-    scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None
-) -> None:
+def _show_scoring(scored: FinishedScoring, *, per_query: bool, wide: bool, price: float | None = None) -> None:
     from embassay.report.rag.decision import show_outlook_of_undecided_runs
     from embassay.report.rag.tables import iterate_query_value_lines, scoring_view
 
@@ -323,13 +301,7 @@ def _make_score_table_header_and_rows(table: ColumnTable) -> tuple[list[str], li
 
     heads = [table.columns[place].name for place in (0, 1, 2, 6, 5)]
     rows = [
-        [
-            str(row[0]),
-            str(row[1]),
-            format_with_interval(*row[2:5]),
-            format_with_interval(*row[6:9]),
-            f"{row[5]:,}",
-        ]
+        [str(row[0]), str(row[1]), format_with_interval(*row[2:5]), format_with_interval(*row[6:9]), f"{row[5]:,}"]
         for row in table.rows
     ]
     return heads, rows
@@ -349,8 +321,6 @@ def _print_score_json(scored: FinishedScoring, report: Path | None, *, per_query
     if scored.by_tag is not None:
         titles = [column.name for column in scored.by_tag.columns]
         rest["by_tag"] = [dict(zip(titles, row, strict=True)) for row in scored.by_tag.rows]
-    head = format_value_as_json(
-        {"results": [row.as_dict() for row in make_score_result_rows(scored.record)]}
-    )[:-1]
+    head = format_value_as_json({"results": [row.as_dict() for row in make_score_result_rows(scored.record)]})[:-1]
     values = scored.make_per_query_frame().write_json() if per_query else json.dumps([])
     typer.echo(f'{head}, "per_query": {values}, {format_value_as_json(rest)[1:]}')

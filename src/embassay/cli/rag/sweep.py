@@ -22,13 +22,7 @@ from embassay.cli.session import (
     run_and_show_results,
 )
 from embassay.cli.terminal import print_as_json, print_table_to_fit_screen, print_view_blocks
-from embassay.protocols.kernel.request import (
-    SPEED,
-    RunRequest,
-    declare_label_price_option,
-    option,
-    redeclare_option,
-)
+from embassay.protocols.kernel.request import SPEED, RunRequest, declare_label_price_option, option, redeclare_option
 from embassay.protocols.live import RetrieverOption
 
 if TYPE_CHECKING:
@@ -50,22 +44,14 @@ class SweepOverrides:
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(), help="A retrieval set, instead of the config's.", value="DATA"
     )
-    limit: int | None = redeclare_option(
-        RunRequest, "limit", help="Maximum queries per dataset, drawn at random."
-    )
-    seed: int | None = redeclare_option(
-        RunRequest, "seed", default=None, help="Random seed. Default: the config's."
-    )
-    sla_ms: float | None = option(
-        None, "Find the best quality within this many milliseconds per query.", least=0
-    )
+    limit: int | None = redeclare_option(RunRequest, "limit", help="Maximum queries per dataset, drawn at random.")
+    seed: int | None = redeclare_option(RunRequest, "seed", default=None, help="Random seed. Default: the config's.")
+    sla_ms: float | None = option(None, "Find the best quality within this many milliseconds per query.", least=0)
     budget: float | None = option(
         None, "Find the best quality within this price per 1,000 queries.", least=0, value="USD"
     )
     target: float | None = option(None, "Find the fastest and cheapest stack with at least this quality.")
-    exclude_self: bool = option(
-        False, "Leave a query's own document out of its results.", name="--exclude-self"
-    )
+    exclude_self: bool = option(False, "Leave a query's own document out of its results.", name="--exclude-self")
     retrievers: tuple[str, ...] = redeclare_option(
         RetrieverOption,
         "retrievers",
@@ -105,9 +91,7 @@ def sweep(config: Config, asked: SweepOverrides, running: SweepRunOptions) -> No
             _preview_retriever_answers(request)
         return
     out = running.out or make_default_run_folder("sweep")
-    run_sweep_request(
-        request, out, display, force=running.force, max_usd=running.max_cost, price=running.price
-    )
+    run_sweep_request(request, out, display, force=running.force, max_usd=running.max_cost, price=running.price)
     if running.matrix and not running.json:
         print_rank_matrix_of_first_questions(out, wide=running.wide)
 

@@ -18,18 +18,13 @@ class TracePrintOptions(PrintOptions):
     """Options for what is printed of a trace, and what it may cost."""
 
     each: bool = option(
-        False,
-        "Also show each needed passage with its rank after every stage.",
-        name="--per-passage",
-        group=OUTPUT,
+        False, "Also show each needed passage with its rank after every stage.", name="--per-passage", group=OUTPUT
     )
     max_cost: float | None = option(
         None, "Stop before a reranker costs more than this.", least=0, value="USD", group=SPEED
     )
     out: Path | None = redeclare_option(
-        RunOptions,
-        "out",
-        help="Folder for the trace and its report; repeat the command to resume it. Default: none.",
+        RunOptions, "out", help="Folder for the trace and its report; repeat the command to resume it. Default: none."
     )
     dry_run: bool = redeclare_option(
         RunOptions, "dry_run", help="With -d: show what would be searched and reranked, and exit."
@@ -65,9 +60,7 @@ def trace(request: PipelineTraceRequest, printing: TracePrintOptions) -> None:
             traced = run_pipeline_trace(request, ledger=Ledger(max_usd=printing.max_cost), listener=heard)
         else:
             command = format_command_line()
-            traced = trace_pipeline_into_folder(
-                request, out, command, listener=heard, max_usd=printing.max_cost
-            )
+            traced = trace_pipeline_into_folder(request, out, command, listener=heard, max_usd=printing.max_cost)
     finally:
         heard.announce_run_end()
     written = None if out is None else write_report(out)

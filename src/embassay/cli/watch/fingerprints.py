@@ -60,8 +60,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
         return
     if target.out.exists() and not target.replace:
         raise UsageError(
-            f"{target.out} already exists, and checks depend on it.",
-            mend="Add --replace, or name another --out.",
+            f"{target.out} already exists, and checks depend on it.", mend="Add --replace, or name another --out."
         )
     if find_partial_answers_folder(target.out).is_dir():
         typer.echo(
@@ -92,9 +91,7 @@ def record(request: FingerprintRequest, target: FingerprintOutputOptions, asking
 
 @add_options_from_record_parameters()
 def check(
-    file: Annotated[
-        Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")
-    ],
+    file: Annotated[Path, typer.Argument(help="The file written by `embassay watch record`.", metavar="FILE")],
     request: FingerprintCheckRequest,
     asking: AskingCostOptions,
 ) -> None:
@@ -110,11 +107,7 @@ def check(
     from embassay.protocols.watch.fingerprint import read_fingerprint
     from embassay.protocols.watch.history import append_watch_check, find_check_history_of_fingerprint
     from embassay.protocols.watch.plan import plan_check, read_recorded_seconds_per_item
-    from embassay.protocols.watch.verdicts import (
-        format_check_as_junit,
-        format_check_as_markdown,
-        is_check_failed,
-    )
+    from embassay.protocols.watch.verdicts import format_check_as_junit, format_check_as_markdown, is_check_failed
     from embassay.report.watch.checks import watch_check_view
     from embassay.runs.folder import format_value_as_json, write_file_atomically
 
@@ -186,9 +179,7 @@ def _open_spending_ledger(asking: AskingCostOptions) -> Any:
     return Ledger(max_usd=asking.max_cost)
 
 
-def _show_plan_of_watch_requests(
-    make: Callable[[], Sequence[PlannedStepCost]], asking: AskingCostOptions
-) -> None:
+def _show_plan_of_watch_requests(make: Callable[[], Sequence[PlannedStepCost]], asking: AskingCostOptions) -> None:
     from embassay.report.watch.checks import watch_plan_view
     from embassay.runs.folder import format_value_as_json
     from embassay.systems.remote import allow_models_without_keys

@@ -83,9 +83,7 @@ class CatalogueTableRecord(StrictCatalogueRecord):
         """The canonical columns it gives: those that its shapes need, and what it maps besides."""
         lists = OTHERWISE if self.nested else {}
         needed = [
-            name
-            for shape in self.shapes
-            for name in lists.get(shape) or PARTS.get(shape) or SHAPES.get(shape, ())
+            name for shape in self.shapes for name in lists.get(shape) or PARTS.get(shape) or SHAPES.get(shape, ())
         ]
         return tuple(dict.fromkeys([*needed, *self.map]))
 
@@ -105,10 +103,7 @@ LAYOUTS: Mapping[str, tuple[CatalogueTableRecord, ...]] = {
     "sts": (CatalogueTableRecord(part="test", shapes=["pairs"], map=_SENTENCES),),
     "pair_classification": (
         CatalogueTableRecord(
-            part="test",
-            shapes=["labelled_pairs"],
-            map={**_SENTENCES, "label": ["labels", "label"]},
-            nested=True,
+            part="test", shapes=["labelled_pairs"], map={**_SENTENCES, "label": ["labels", "label"]}, nested=True
         ),
     ),
     "classification": (
@@ -275,9 +270,7 @@ def find_table_files_by_language(
     if single := find_table_in_folder(inside, split):
         return {"": (single,)}
     shards = tuple(
-        path
-        for path in sorted(list_bounded_folder_entries(inside.iterdir(), inside))
-        if find_known_suffix(path.name)
+        path for path in sorted(list_bounded_folder_entries(inside.iterdir(), inside)) if find_known_suffix(path.name)
     )
     return {"": shards} if shards else {}
 
@@ -355,9 +348,7 @@ def _is_mirror_complete(record: CatalogueDatasetRecord, folder: Path) -> bool:
 
 def _list_hub_cache_folders(repo: str) -> Iterator[Path]:
     """The folders that the libraries of the hub would keep `repo` in; they are not asked, as that loads them."""
-    home = Path(
-        os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
-    )
+    home = Path(os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface")
     datasets = os.environ.get("HF_DATASETS_CACHE") or home / "datasets"
     yield Path(datasets).expanduser() / repo.replace("/", "___")
 
@@ -417,10 +408,7 @@ def make_card_of_catalogue_dataset(spec: str) -> DatasetFactsAndFirstRows:
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
     rows = (
-        {
-            part: _read_first_rows(part, dataset.parts[part])
-            for part in _list_shapes_and_retrieval_parts(dataset)
-        }
+        {part: _read_first_rows(part, dataset.parts[part]) for part in _list_shapes_and_retrieval_parts(dataset)}
         if dataset
         else {}
     )
@@ -436,9 +424,7 @@ def _open_dataset_spec(spec: str) -> Dataset:
 
 
 def _collect_dataset_facts(record: CatalogueDatasetRecord) -> dict[str, str]:
-    pinned = (
-        record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned, so it can change)"
-    )
+    pinned = record.revision if record.is_pinned_to_commit else f"{record.revision} (not pinned, so it can change)"
     folder = find_data_mirror_folder() / record.name
     come_from = {
         "mirror": str(folder),

@@ -129,9 +129,7 @@ def _can_resolve_host(host: str | None) -> bool:
 class HubTable:
     """A table of the hub as a source of rows, numbered from 1."""
 
-    def __init__(
-        self, place: HubTableAddress, wanted: Iterable[str] | None, *, streamed: bool, instead: str
-    ) -> None:
+    def __init__(self, place: HubTableAddress, wanted: Iterable[str] | None, *, streamed: bool, instead: str) -> None:
         """`wanted` are the columns that may be asked for (None = all); `instead` is the mend where there is no hub."""
         self.place = place
         self.streamed = streamed
@@ -162,9 +160,7 @@ class HubTable:
         first = self._opened_splits[0]
         names = first.column_names
         if names is None:
-            names = [
-                key for row in self._iterate_rows_translating_hub_errors(islice(first, 1)) for key in row
-            ]
+            names = [key for row in self._iterate_rows_translating_hub_errors(islice(first, 1)) for key in row]
         return tuple(name for name in names if self._wanted is None or name in self._wanted)
 
     def rows(self, columns: Sequence[str]) -> Iterator[SourceRow]:
@@ -239,9 +235,7 @@ class RowSourceWithCanonicalColumns(SourceView):
         """The targets that can be read, and the source's own columns."""
         names = self.source.columns()
         targets = drop_repeated_columns((*self.paths, *(ALIASES if self._is_of_retrieval_set else ())))
-        readable = tuple(
-            target for target in targets if self._list_top_level_columns_of_target(target, names)
-        )
+        readable = tuple(target for target in targets if self._list_top_level_columns_of_target(target, names))
         hidden = set() if self._is_of_retrieval_set or "id" in self.paths else {"id"}
         return tuple(name for name in drop_repeated_columns((*readable, *names)) if name not in hidden)
 
@@ -253,9 +247,7 @@ class RowSourceWithCanonicalColumns(SourceView):
         )
         places = {target: self._list_candidate_paths_of_column(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
-            yield SourceRow(
-                path, line, {target: _find_first_value(cells, where) for target, where in places.items()}
-            )
+            yield SourceRow(path, line, {target: _find_first_value(cells, where) for target, where in places.items()})
 
     @property
     def _is_of_retrieval_set(self) -> bool:
@@ -267,8 +259,7 @@ class RowSourceWithCanonicalColumns(SourceView):
 
     def _list_top_level_columns_of_target(self, target: str, own: Sequence[str]) -> tuple[str, ...]:
         roots = (
-            place if place in own else place.partition(".")[0]
-            for place in self._list_candidate_paths_of_column(target)
+            place if place in own else place.partition(".")[0] for place in self._list_candidate_paths_of_column(target)
         )
         return tuple(root for root in roots if root in own)
 
@@ -298,12 +289,7 @@ def _read_nested_value(cell: Any, place: str) -> Any:
 
 
 def open_hub_repository_split(
-    target: str,
-    *,
-    mapping: Mapping[str, str],
-    split: str | None = None,
-    config: str = "",
-    revision: str = "main",
+    target: str, *, mapping: Mapping[str, str], split: str | None = None, config: str = "", revision: str = "main"
 ) -> Dataset:
     """One split (`test`, or the only one there is) of one configuration of the repository `target`.
 
@@ -311,9 +297,7 @@ def open_hub_repository_split(
     """
     if not target:
         raise UsageError("`hub:` needs the name of a repository.", mend="Write hub:ORG/NAME?config=NAME.")
-    place = HubTableAddress(
-        target, revision, (config,) if config else (), (split or "test",), only=split is None
-    )
+    place = HubTableAddress(target, revision, (config,) if config else (), (split or "test",), only=split is None)
     instead = "Check the name, ?config= and --split, or download its files and pass them with -d PATH."
     table = HubTable(place, None, streamed=False, instead=instead)
     return Dataset(target, split_table_by_shape(table, mapping, None), settings={"mapping": dict(mapping)})
@@ -345,9 +329,7 @@ def fetch_tables_into_mirror(record: CatalogueDatasetRecord, advance: Advance) -
     folder = find_data_mirror_folder() / record.name
     if not record.hub:
         raise DataError(
-            f"the dataset {record.name!r} is not on the hub",
-            expected=f"the folder {folder}",
-            mend=record.by_hand,
+            f"the dataset {record.name!r} is not on the hub", expected=f"the folder {folder}", mend=record.by_hand
         )
     done: dict[str, FetchedTable] = {}
     for table, lang, source in iterate_hub_tables_by_language(record, tuple(record.langs), streamed=True):
@@ -471,11 +453,7 @@ def open_catalogue_entry(
     langs = _choose_dataset_languages(record, lang)
     record = record if split is None else _replace_test_split(record, split)
     folder = find_data_mirror_folder() / record.name
-    tables = (
-        _open_mirror_tables(record, folder, langs)
-        if folder.is_dir()
-        else _open_hub_tables(record, folder, langs)
-    )
+    tables = _open_mirror_tables(record, folder, langs) if folder.is_dir() else _open_hub_tables(record, folder, langs)
     parts: dict[str, list[RowSource]] = {}
     for code, listed in tables.items():
         # Each language has its own tables; together they are one source.
@@ -510,18 +488,12 @@ def iterate_hub_tables_by_language(
         for lang in langs if record.langs else ("",):
             only = table.is_retrieval_set_table and not table.exact
             place = HubTableAddress(
-                record.hub,
-                record.revision,
-                record.list_hub_configs(table, lang),
-                table.list_hub_split_names,
-                only,
+                record.hub, record.revision, record.list_hub_configs(table, lang), table.list_hub_split_names, only
             )
             yield (
                 table,
                 lang,
-                HubTable(
-                    place, list_wanted_columns(table), streamed=streamed or table.is_streamed, instead=instead
-                ),
+                HubTable(place, list_wanted_columns(table), streamed=streamed or table.is_streamed, instead=instead),
             )
 
 
@@ -530,9 +502,7 @@ def list_wanted_columns(record: CatalogueTableRecord) -> frozenset[str]:
     mapped = {name for places in record.map.values() for name in places}
     canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
     roots = {name.partition(".")[0] for name in mapped}
-    return frozenset(
-        mapped | roots | canonical | set(ALIASES.values()) | {"id", "lang", "title", "doc_ids", "set"}
-    )
+    return frozenset(mapped | roots | canonical | set(ALIASES.values()) | {"id", "lang", "title", "doc_ids", "set"})
 
 
 def list_expected_mirror_files(record: CatalogueDatasetRecord) -> list[str]:
@@ -540,9 +510,7 @@ def list_expected_mirror_files(record: CatalogueDatasetRecord) -> list[str]:
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
         names = [table.map[name][0] if name in table.map else name for name in table.list_canonical_columns]
-        lines.setdefault(table.part, []).extend(
-            name for name in names if name not in lines.get(table.part, [])
-        )
+        lines.setdefault(table.part, []).extend(name for name in names if name not in lines.get(table.part, []))
     within = "/LANG" if record.langs else ""
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
 

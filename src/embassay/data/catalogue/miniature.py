@@ -26,16 +26,7 @@ _SENTENCES = (
     "Rain fell in the hills all night, so the water is rising slowly.",
 )
 
-_DENSITY = {
-    "Latn": 1.5,
-    "Cyrl": 2.2,
-    "Grek": 3.0,
-    "Arab": 3.3,
-    "Hebr": 3.3,
-    "Deva": 4.4,
-    "Thai": 4.3,
-    "Ethi": 8.0,
-}
+_DENSITY = {"Latn": 1.5, "Cyrl": 2.2, "Grek": 3.0, "Arab": 3.3, "Hebr": 3.3, "Deva": 4.4, "Thai": 4.3, "Ethi": 8.0}
 _DENSE = 5.0
 """Tokens of cl100k in a character, in units of English's .22: by script, measured on texts of ten languages; of scripts
 that are not there (Chinese, Japanese, Korean, those of India) about this much."""
@@ -77,9 +68,7 @@ def compute_dataset_sizes_from_record(
     if _is_one_row_per_item(record):
         return DatasetItemCounts(main)
     if shape == "classification":
-        train = record.rows.get("train", 0) or next(
-            (t.rows or 0 for t in record.all_tables if t.part == "train"), 0
-        )
+        train = record.rows.get("train", 0) or next((t.rows or 0 for t in record.all_tables if t.part == "train"), 0)
         return DatasetItemCounts(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
         candidates = _count_corpus_documents(record) * share * main / max(1, sum(by_lang))
@@ -138,8 +127,7 @@ def write_miniature_dataset(
         for query, doc in pairs:
             ranked.setdefault(query, []).append(doc)
         _write_json_lines_file(
-            place / "top_ranked.jsonl",
-            ({"query_id": query, "doc_ids": docs} for query, docs in ranked.items()),
+            place / "top_ranked.jsonl", ({"query_id": query, "doc_ids": docs} for query, docs in ranked.items())
         )
     return place
 
@@ -224,7 +212,9 @@ def estimate_tokens_relative_to_english(lang: str) -> float:
     """Estimate the cl100k tokens in a character of a language, in units of English's.
 
     >>> (estimate_tokens_relative_to_english("en"), estimate_tokens_relative_to_english("de"),
-    estimate_tokens_relative_to_english("zh"), ... estimate_tokens_relative_to_english("en-ar")) (1.0, 1.5, 5.0, 3.3)
+    ...     estimate_tokens_relative_to_english("zh"),
+    ... estimate_tokens_relative_to_english("en-ar"))
+    (1.0, 1.5, 5.0, 3.3)
     """
     from langcodes import Language
 

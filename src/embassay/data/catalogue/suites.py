@@ -101,9 +101,7 @@ class SuiteMember:
         """For `--json`, with the languages, the split and the group that its record adds."""
         record = self.record
         langs = self.langs or tuple(record.langs or [record.lang] if record else ())
-        splits = (
-            {table.part: list(table.list_hub_split_names) for table in record.all_tables} if record else {}
-        )
+        splits = {table.part: list(table.list_hub_split_names) for table in record.all_tables} if record else {}
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
             "split": self.split or _find_scored_split(splits), "group": "" if self.set == self.dataset else self.set,
@@ -114,9 +112,7 @@ class SuiteMember:
 
 def _find_scored_split(splits: Mapping[str, Sequence[str]]) -> str:
     """The split that is scored: of judgements, or of the one table that is neither trained on nor searched."""
-    parts = [
-        part for part in ("qrels", *splits) if part in splits and part not in ("train", "corpus", "queries")
-    ]
+    parts = [part for part in ("qrels", *splits) if part in splits and part not in ("train", "corpus", "queries")]
     return "+".join(splits[parts[0]]) if parts else ""
 
 
@@ -203,9 +199,7 @@ def merge_duplicate_suite_members(members: Iterable[SuiteMember]) -> tuple[Suite
     by_split: dict[tuple[str, str], SuiteMember] = {}
     for member in members:
         before = by_split.get((member.dataset, member.split))
-        by_split[member.dataset, member.split] = (
-            member if before is None else _merge_suite_members(before, member)
-        )
+        by_split[member.dataset, member.split] = member if before is None else _merge_suite_members(before, member)
     return tuple(by_split.values())
 
 
@@ -247,9 +241,7 @@ def _make_suite_validation_error(path: Path, error: ValidationError) -> DataErro
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        near = find_nearest_name(
-            str(fault["loc"][-1]), (*SuiteRecord.model_fields, *SuiteMemberRecord.model_fields)
-        )
+        near = find_nearest_name(str(fault["loc"][-1]), (*SuiteRecord.model_fields, *SuiteMemberRecord.model_fields))
         mend = f"Did you mean {near}?" if near else "Remove it."
         return DataError(f"unknown field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
@@ -260,9 +252,7 @@ def _make_suite_validation_error(path: Path, error: ValidationError) -> DataErro
             expected="a mapping" if fault["type"] == "model_type" else "at least one member",
             mend="Write each member as - {dataset: my.jsonl} or - {suite: NAME}."
         )  # fmt: skip
-    expected = (
-        fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
-    )
+    expected = fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     given = "" if fault["type"] == "value_error" else format_value_for_error(fault["input"])
     return DataError(f"{where or 'the suite'} is invalid", path=path, expected=expected, found=given)
 
@@ -270,9 +260,7 @@ def _make_suite_validation_error(path: Path, error: ValidationError) -> DataErro
 def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> DatasetSuite:
     within: dict[str, tuple[SuiteMember, ...]] = {}
     members = _resolve_suite_members(record, records, path, within, ())
-    return DatasetSuite(
-        record.name, record.title or record.name, record.source, record.protocol or "", members, within
-    )
+    return DatasetSuite(record.name, record.title or record.name, record.source, record.protocol or "", members, within)
 
 
 def _resolve_suite_members(
@@ -293,9 +281,7 @@ def _resolve_suite_members(
         if member.suite in (record.name, *above):
             raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Remove it.")
         if member.suite in records:
-            inner = _resolve_suite_members(
-                records[member.suite], records, path, within, (record.name, *above)
-            )
+            inner = _resolve_suite_members(records[member.suite], records, path, within, (record.name, *above))
         else:
             paper = _find_suite_by_name(member.suite, path)
             inner = paper.members

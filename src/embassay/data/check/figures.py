@@ -22,12 +22,7 @@ from embassay.data.check.files import (
     ValueCounts,
 )
 from embassay.data.dataset import Dataset
-from embassay.data.rows import (
-    RowSource,
-    SourceRow,
-    normalise_value_to_plain_text,
-    skip_and_collect_faulty_rows,
-)
+from embassay.data.rows import RowSource, SourceRow, normalise_value_to_plain_text, skip_and_collect_faulty_rows
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import drop_repeated_columns
 from embassay.errors import DataError, UsageError
@@ -122,9 +117,7 @@ def compute_hash_jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> 
 class TextMinHashSignatures:
     """The signatures of texts, shape (n, 128), uint32, and the search for pairs among them."""
 
-    def __init__(
-        self, texts: Sequence[str], near: NearDuplicateRule, advance: Advance = ignore_progress
-    ) -> None:
+    def __init__(self, texts: Sequence[str], near: NearDuplicateRule, advance: Advance = ignore_progress) -> None:
         self._texts, self._near = texts, near
         self._signatures = _sign_texts(texts, near.unit, advance)
 
@@ -156,9 +149,7 @@ class TextMinHashSignatures:
             advance(number, PERMUTATIONS // rows)
         return sorted(alike, key=lambda pair: pair.second)
 
-    def _filter_pairs_by_signature(
-        self, first: NDArray[np.int64], second: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
+    def _filter_pairs_by_signature(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Filter out the pairs, shape (n, 2), that the signatures already rule out."""
         threshold = self._near.threshold
         # The share of equal hashes is binomial: so many standard errors below the threshold still count.
@@ -178,8 +169,7 @@ class TextMinHashSignatures:
             return hash_shingles(self._texts[position], self._near.unit)
 
         compared = (
-            NearDuplicatePair(a, b, compute_hash_jaccard(hash_shingles_at(a), hash_shingles_at(b)))
-            for a, b in pairs
+            NearDuplicatePair(a, b, compute_hash_jaccard(hash_shingles_at(a), hash_shingles_at(b))) for a, b in pairs
         )
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
@@ -204,9 +194,7 @@ def _sign_texts(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[n
 def _choose_rows_per_band(threshold: float) -> int:
     """Choose the most rows of a band for a pair at the threshold to be found with probability `FOUND`."""
     fitting = (
-        rows
-        for rows in range(1, PERMUTATIONS + 1)
-        if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= FOUND
+        rows for rows in range(1, PERMUTATIONS + 1) if 1 - (1 - threshold**rows) ** (PERMUTATIONS // rows) >= FOUND
     )
     return max(fitting, default=1)
 
@@ -289,9 +277,7 @@ class RepeatedTextSearch:
         for text in texts.texts:
             self._same.append(self._first.setdefault(" ".join(text.split()), len(self._first)))
         self._sketches = (
-            TextMinHashSignatures(
-                list(self._first), near, lambda done, total: say("hashing texts", done, total)
-            )
+            TextMinHashSignatures(list(self._first), near, lambda done, total: say("hashing texts", done, total))
             if near is not None
             else None
         )
@@ -318,9 +304,7 @@ class RepeatedTextSearch:
         in_within, in_of = self._map_text_to_first_row(within), self._map_text_to_first_row(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
         same = [(in_within[self._same[row]], row) for row in rows if self._same[row] in in_within]
-        alone = self._make_mask_of_texts_in_rows(
-            [row for text, row in in_of.items() if text not in in_within]
-        )
+        alone = self._make_mask_of_texts_in_rows([row for text, row in in_of.items() if text not in in_within])
         near = self._find_near_duplicates(self._make_mask_of_texts_in_rows(list(in_within.values())), alone)
         nearly = None
         if near is not None:
@@ -339,9 +323,7 @@ class RepeatedTextSearch:
     ) -> list[NearDuplicatePair] | None:
         if self._sketches is None:
             return None
-        return self._sketches.pairs(
-            earlier, later, lambda done, total: self._say("comparing texts", done, total)
-        )
+        return self._sketches.pairs(earlier, later, lambda done, total: self._say("comparing texts", done, total))
 
     def _make_mask_of_texts_in_rows(self, rows: Sequence[int]) -> NDArray[np.bool_]:
         mask = np.zeros(len(self._first), np.bool_)
@@ -458,9 +440,7 @@ def _find_tables_with_texts(dataset: Dataset) -> dict[str, RowSource]:
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     named: dict[str, RowSource] = {}
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
-    reach = {
-        part: frozenset(o.origin_address for o in source.list_origins()) for part, source in parts.items()
-    }
+    reach = {part: frozenset(o.origin_address for o in source.list_origins()) for part, source in parts.items()}
     for part in sorted(parts, key=lambda part: -len(reach[part])):
         with skip_and_collect_faulty_rows(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
@@ -471,9 +451,7 @@ def _find_tables_with_texts(dataset: Dataset) -> dict[str, RowSource]:
     return named
 
 
-def _read_source_rows_into_text_table(
-    table: TableTexts, source: RowSource, read: Callable[[int], None]
-) -> None:
+def _read_source_rows_into_text_table(table: TableTexts, source: RowSource, read: Callable[[int], None]) -> None:
     available = source.columns()
     label = next((name for name in _LABELS if name in available), "")
     names = [name for name in COLUMNS if name in available]
@@ -570,9 +548,7 @@ def list_notes_on_odd_scores(data: Any) -> Iterator[str]:
 
 def _summarize_labelled_texts(data: LabelledTexts) -> Figures:
     sets = (
-        {"texts per set": summarize_number_spread(list(Counter(data.sets).values()))}
-        if len(set(data.sets)) > 1
-        else {}
+        {"texts per set": summarize_number_spread(list(Counter(data.sets).values()))} if len(set(data.sets)) > 1 else {}
     )
     return {"labels": count_value_occurrences(data.labels), **sets}
 
@@ -598,9 +574,7 @@ def _summarize_retrieval_set(data: RetrievalSet) -> Figures:
 def _summarize_reranking_set(data: RerankingSet) -> Figures:
     return {
         "candidates per query": summarize_number_spread([len(row) for row in data.relevance]),
-        "relevant candidates per query": summarize_number_spread(
-            [int((row > 0).sum()) for row in data.relevance]
-        ),
+        "relevant candidates per query": summarize_number_spread([int((row > 0).sum()) for row in data.relevance]),
         "gains": count_value_occurrences(np.concatenate(data.relevance).tolist()),
     }
 
@@ -620,9 +594,7 @@ _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
     SummaryComparisons: lambda data: {"choices": count_value_occurrences(data.choice.tolist())},
     ScoredTextPairs: lambda data: {"score": summarize_number_spread(data.scores)},
     SummaryRatings: lambda data: {
-        axis: summarize_number_spread(values)
-        for axis, values in data.axes.items()
-        if not np.isnan(values).all()
+        axis: summarize_number_spread(values) for axis, values in data.axes.items() if not np.isnan(values).all()
     },
     RetrievalSet: _summarize_retrieval_set,
     RerankingSet: _summarize_reranking_set,

@@ -286,10 +286,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def profile_data_file(
-    path: Path,
-    found: Callable[[DataError], None],
-    read: Callable[[int], None],
-    reading: DelimitedReadOptions = USUAL,
+    path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: DelimitedReadOptions = USUAL
 ) -> CheckedFileProfile:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
     be read goes to `found`.
@@ -331,9 +328,7 @@ def suggest_delimited_read_options(
     try:
         source = open_table_ignoring_unused_options(path, reading)
     except (DataError, UsageError):
-        mark = (
-            "" if find_known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
-        )
+        mark = "" if find_known_suffix(path.name) or path.suffix.lower() == ".json" else detect_delimiter(path)
         return (replace(reading, delimiter=mark), ()) if mark else (reading, ())
     if not isinstance(source, DelimitedTable):
         return reading, ()
@@ -358,9 +353,7 @@ def suggest_delimited_read_options(
         reading = replace(reading, quoting="none")
         source = DelimitedTable(path, source.delimiter, reading)
     if source.missing_header_advice:
-        notes.append(
-            f"{path.name}: its first line looks like data, not column names, and would be lost as a header."
-        )
+        notes.append(f"{path.name}: its first line looks like data, not column names, and would be lost as a header.")
         reading = replace(reading, header="none")
     return reading, tuple(notes)
 
@@ -423,14 +416,9 @@ class _ColumnProfiler:
         distinct = len(self.values) if len(self.values) <= COUNTED else None
         filled = self.kinds.total() - self.kinds["empty"]
         # Whole numbers in text may be spelled 1, 1.0.
-        binary = 0 < len(self.values) <= 4 and {value.removesuffix(".0") for value in self.values} == {
-            "0",
-            "1",
-        }
+        binary = 0 < len(self.values) <= 4 and {value.removesuffix(".0") for value in self.values} == {"0", "1"}
         words = self.words / filled if filled else 0.0
-        return ColumnProfile(
-            name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary
-        )
+        return ColumnProfile(name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary)
 
 
 def _count_words(text: str) -> int:

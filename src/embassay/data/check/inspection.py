@@ -100,9 +100,7 @@ def find_near_miss_shapes(
     """
     missing = {shape: find_missing_columns(shape, columns) for shape in list_possible_shapes(columns)}
     mended = tuple(
-        ShapeReachableByMapping(
-            shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}"
-        )
+        ShapeReachableByMapping(shape, TASKS[shape], tuple(offer), f"--map {format_map_options({**mapping, **offer})}")
         for shape, offer in guess_missing_columns(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
@@ -128,9 +126,7 @@ def guess_missing_columns(
     offers = {}
     for shape in list_possible_shapes(columns):
         ways = find_missing_columns_by_layout(shape, columns)
-        matches = (
-            _match_missing_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways)
-        )
+        matches = (_match_missing_columns_by_name(shape, missing, free, facts) for missing in ways if all(ways))
         if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
@@ -157,8 +153,7 @@ def _match_missing_columns_by_name(
         ) or near
         if target == "label" and column in facts and not _is_repetitive_column(facts[column]):
             column = next(
-                (name for name in lower.values() if name in facts and _is_repetitive_column(facts[name])),
-                column,
+                (name for name in lower.values() if name in facts and _is_repetitive_column(facts[name])), column
             )
         if not column:
             return {}
@@ -208,20 +203,12 @@ def _guess_shape_and_columns_by_content(columns: Sequence[ColumnProfile]) -> tup
     column of texts."""
     rows = max((sum(column.kinds.values()) for column in columns), default=0)
     numbers = [
-        column
-        for column in columns
-        if _compute_share_of_value_kind(column, "number") > _MOSTLY and not column.binary
+        column for column in columns if _compute_share_of_value_kind(column, "number") > _MOSTLY and not column.binary
     ]
     binary = [column for column in columns if column.binary]
     words = [column for column in columns if _compute_share_of_value_kind(column, "text") > _MOSTLY]
-    texts = [word for word in words if word.words > _FEW_WORDS] or sorted(
-        words, key=lambda column: -column.words
-    )[:1]
-    labels = [
-        word
-        for word in words
-        if word not in texts and word.distinct is not None and word.distinct <= rows / 2
-    ]
+    texts = [word for word in words if word.words > _FEW_WORDS] or sorted(words, key=lambda column: -column.words)[:1]
+    labels = [word for word in words if word not in texts and word.distinct is not None and word.distinct <= rows / 2]
     fractions = [number for number in numbers if "." in number.example] or [
         number for number in numbers if number.distinct is not None
     ]
@@ -287,8 +274,7 @@ class DataCheckRequest:
             split_reading_from_mapping(self.mapping),
         )
         files = tuple(
-            profile_data_file(path, stops.add, self._make_reading_notice(path.name), reading)
-            for path in paths
+            profile_data_file(path, stops.add, self._make_reading_notice(path.name), reading) for path in paths
         )
         odd = [remark for file in files for remark in list_file_oddities(file)]
         better, notes = self._suggest_options_to_read_files(files)
@@ -341,9 +327,7 @@ class DataCheckRequest:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = split_reading_from_mapping(self.mapping)
         better = [suggest_delimited_read_options(Path(file.path), asked) for file in files]
-        notes = list(
-            dict.fromkeys(line for path in files for line in _list_reading_notes(Path(path.path), asked))
-        )
+        notes = list(dict.fromkeys(line for path in files for line in _list_reading_notes(Path(path.path), asked)))
         if not better or len({reading for reading, _ in better}) > 1:
             return asked, notes
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
@@ -395,14 +379,11 @@ class DataCheckRequest:
             mapping["id"] = ""
         if not usable or better != split_reading_from_mapping(self.mapping)[0]:
             offers = {
-                shape: columns
-                for shape, columns in guessed.guess_columns_by_shape().items()
-                if shape in PREFERRED
+                shape: columns for shape, columns in guessed.guess_columns_by_shape().items() if shape in PREFERRED
             }
             best = next((offers[shape] for shape in PREFERRED if shape in offers), {})
             has = any(
-                not find_missing_columns(shape, guessed.columns)
-                for shape in list_possible_shapes(guessed.columns)
+                not find_missing_columns(shape, guessed.columns) for shape in list_possible_shapes(guessed.columns)
             )
             mapping |= best if best and (not has or guessed.only_sides) else {}
         mapped = {**self.mapping, **self._match_usual_columns(tuple(guessed.facts))}
@@ -424,26 +405,20 @@ class DataCheckRequest:
 
     def _open_dataset_or_none(self, stops: DataFaultCollector) -> Dataset | None:
         try:
-            with skip_and_collect_faulty_rows(
-                lambda _error: None
-            ):  # the reading of the file meets the rows again
+            with skip_and_collect_faulty_rows(lambda _error: None):  # the reading of the file meets the rows again
                 return self._open_dataset(self.spec, self.split)
         except DataError as error:
             stops.add(error)
             return None
 
     def _open_dataset(self, spec: str, split: str | None) -> Dataset:
-        return open_dataset(
-            prefer_path_over_catalogue(spec), mapping=self.mapping, split=split, grades=self.grades
-        )
+        return open_dataset(prefer_path_over_catalogue(spec), mapping=self.mapping, split=split, grades=self.grades)
 
     def _list_dataset_files(self, dataset: Dataset | None) -> list[Path]:
         """List the files of the dataset; of one that cannot be opened, those that lie there."""
         if dataset:
             origins = [origin for source in dataset.parts.values() for origin in source.list_origins()]
-            return list(
-                dict.fromkeys(origin.path for origin in origins if isinstance(origin, RowSourceFileOrigin))
-            )
+            return list(dict.fromkeys(origin.path for origin in origins if isinstance(origin, RowSourceFileOrigin)))
         path = Path(split_tasks_from_spec(self.spec)[0]).expanduser()
         if path.is_dir():
             return sorted(
@@ -494,29 +469,19 @@ class DataCheckRequest:
         if self.against is not None:
             return self._find_repeats_and_split_overlaps(
                 held,
-                list(
-                    read_text_tables(
-                        self._open_dataset(self.against, None), self._make_reading_notice("texts")
-                    )
-                ),
+                list(read_text_tables(self._open_dataset(self.against, None), self._make_reading_notice("texts"))),
                 odd,
             )
         if self.split is not None and held:
             # Texts of the other splits are what those of this one may overlap with.
-            held = list(
-                read_text_tables(self._open_dataset(self.spec, None), self._make_reading_notice("texts"))
-            )
+            held = list(read_text_tables(self._open_dataset(self.spec, None), self._make_reading_notice("texts")))
         compared = [RepeatedTextSearch(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
             comparison.find_repeated_rows(self.split if self.split in table.sides else None)
             for comparison, table in zip(compared, held, strict=True)
         )
-        overlaps = (
-            overlap for comparison in compared for overlap in comparison.measure_split_text_overlaps()
-        )
-        return repeats, tuple(
-            overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
-        )
+        overlaps = (overlap for comparison in compared for overlap in comparison.measure_split_text_overlaps())
+        return repeats, tuple(overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within))
 
     def _find_repeats_and_split_overlaps(
         self, held: list[TableTexts], theirs: list[TableTexts], odd: list[str]
@@ -574,9 +539,7 @@ def _list_reading_notes(path: Path, reading: DelimitedReadOptions) -> tuple[str,
         return ()
 
 
-def _check_dataset_shape(
-    dataset: Dataset, shape: str, stops: DataFaultCollector, odd: list[str]
-) -> DatasetShapeCheck:
+def _check_dataset_shape(dataset: Dataset, shape: str, stops: DataFaultCollector, odd: list[str]) -> DatasetShapeCheck:
     """Check what a run would get of `shape`; what stops it goes to `stops`."""
     try:
         with skip_and_collect_faulty_rows(lambda error: stops.add(error, shape)):

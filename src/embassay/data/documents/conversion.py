@@ -20,11 +20,7 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.markup import (
-    DocumentAsText,
-    UnreadableDocumentError,
-    find_title_heading_at_start,
-)
+from embassay.data.documents.markup import DocumentAsText, UnreadableDocumentError, find_title_heading_at_start
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, list_bounded_folder_entries
 from embassay.machine import find_cache_folder
@@ -133,9 +129,7 @@ def find_conversions_folder() -> Path:
 def _find_conversion_file(path: Path, kind: str) -> Path:
     """The file of a conversion. Of a kind that takes no time only refusals are kept, which may take all the time that
     is allowed."""
-    how = json.dumps(
-        [kind, list_converter_versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most]
-    )
+    how = json.dumps([kind, list_converter_versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
     digest = hashlib.sha256(how.encode())
     with path.open("rb") as stream:
         digest.update(hashlib.file_digest(stream, "sha256").digest())

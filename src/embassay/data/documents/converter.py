@@ -66,11 +66,7 @@ def answer_conversion_request(asked: dict[str, Any]) -> dict[str, str]:
         return {"refused": f"damaged {asked['kind']} files"}
     if len(text) > asked["characters"]:
         return {"refused": "files with more text than allowed"}
-    return {
-        "text": _remove_invalid_characters(text),
-        "title": _remove_invalid_characters(title),
-        "lang": lang,
-    }
+    return {"text": _remove_invalid_characters(text), "title": _remove_invalid_characters(title), "lang": lang}
 
 
 def _remove_invalid_characters(text: str) -> str:

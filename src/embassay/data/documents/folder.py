@@ -40,9 +40,7 @@ ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not docum
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"
 LICENCES, TEMPLATES = "licences", "page templates"
 FOR_PROGRAMS = "files for programs, such as CNAME and requirements.txt"
-EXPECTED = frozenset(
-    {HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS}
-)
+EXPECTED = frozenset({HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS})
 """Why something is left out that is no document: said after what is one and could not be read."""
 _ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar", ".lz4"})
 _KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
@@ -138,9 +136,7 @@ def survey_document_folder(folder: Path) -> FolderSurvey:
 
 def has_any_document(folder: Path) -> bool:
     """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
-    return any(
-        path.suffix and find_document_kind(name) for path, name in _walk_visible_files(folder, ReasonTally())
-    )
+    return any(path.suffix and find_document_kind(name) for path, name in _walk_visible_files(folder, ReasonTally()))
 
 
 def _walk_visible_files(folder: Path, tally: ReasonTally) -> Iterator[tuple[Path, str]]:
@@ -184,10 +180,7 @@ def _format_shown_path(path: Path, folder: Path) -> str:
 def is_html_template(content: bytes) -> bool:
     """Whether HTML has statements of Jinja, Django, Liquid, Go, ERB or PHP, other than in code that it shows."""
     # Most pages have none, and looking for shown code costs more than finding that out.
-    return (
-        _STATEMENT.search(content) is not None
-        and _STATEMENT.search(_SHOWN_CODE.sub(b"", content)) is not None
-    )
+    return _STATEMENT.search(content) is not None and _STATEMENT.search(_SHOWN_CODE.sub(b"", content)) is not None
 
 
 def _explain_not_prose(path: Path, kind: str) -> str:
@@ -216,6 +209,4 @@ def _explain_file_left_out(path: Path, found: os.stat_result, kind: str) -> str:
     if not can_read_document_kind(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE
-    return (
-        f"files larger than {limit.format_limited_number(limit.most)}" if found.st_size > limit.most else ""
-    )
+    return f"files larger than {limit.format_limited_number(limit.most)}" if found.st_size > limit.most else ""

@@ -13,9 +13,7 @@ from html import unescape
 
 _NAME = re.compile(r"[A-Za-z][^\s/>]*")
 # Possessive: no part is tried at another length, so that an attribute is read once.
-_ATTRIBUTE = re.compile(
-    r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?+"""
-)
+_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?+""")
 _BETWEEN = re.compile(r"[\s/]*+")
 _ENDED = re.compile(r"\s*+([A-Za-z][^\s/>]*)")
 _RAW = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}

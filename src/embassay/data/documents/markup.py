@@ -74,17 +74,13 @@ def _guess_encoding_and_decode(content: bytes) -> tuple[str, str]:
     from charset_normalizer import from_bytes
 
     # Cut after a line, not within a character.
-    sample = (
-        content if len(content) <= _SAMPLE else content[: content.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
-    )
+    sample = content if len(content) <= _SAMPLE else content[: content.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
     matches = from_bytes(sample)
     best = matches.best()
     if best is None:
         raise UnreadableDocumentError("files whose encoding cannot be detected")
     alike = (match for match in matches if match.encoding == _WESTERN and _is_equally_good_guess(match, best))
-    encoding = next(
-        (match.encoding for match in alike if _is_plausible_western_text(str(match))), best.encoding
-    )
+    encoding = next((match.encoding for match in alike if _is_plausible_western_text(str(match))), best.encoding)
     return _decode_as(content, encoding), encoding
 
 
@@ -330,9 +326,7 @@ class _HtmlBlockReader:
         text = "".join(self._block)
         if text.strip():
             shown = (
-                f"```\n{text.strip(chr(10))}\n```"
-                if self._pre
-                else self._before + _collapse_whitespace_in_lines(text)
+                f"```\n{text.strip(chr(10))}\n```" if self._pre else self._before + _collapse_whitespace_in_lines(text)
             )
             self._blocks.append((shown, self._main > 0))
         self._block.clear()
@@ -348,9 +342,7 @@ class _HtmlBlockReader:
 
 def _are_of_same_list_or_table(one: str, other: str) -> bool:
     """Whether two blocks are lines of one list or table."""
-    return all(block.startswith("- ") for block in (one, other)) or all(
-        " | " in block for block in (one, other)
-    )
+    return all(block.startswith("- ") for block in (one, other)) or all(" | " in block for block in (one, other))
 
 
 def _join_blocks(blocks: list[str], close: Callable[[str, str], bool]) -> str:

@@ -25,12 +25,7 @@ from embassay.data.documents.folder import (
     is_html_template,
     survey_document_folder,
 )
-from embassay.data.documents.markup import (
-    DocumentAsText,
-    UnreadableDocumentError,
-    read_markdown,
-    read_plain_text,
-)
+from embassay.data.documents.markup import DocumentAsText, UnreadableDocumentError, read_markdown, read_plain_text
 from embassay.data.documents.rst import read_restructured_text
 from embassay.data.intake import ReasonTally
 from embassay.data.rows import (
@@ -132,9 +127,7 @@ class FolderPassageSource:
                     "document": document.id, "kind": document.kind
                 }  # fmt: skip
                 yield SourceRow(
-                    document.path,
-                    line,
-                    {column: _replace_empty_text_by_none(cells.get(column)) for column in columns},
+                    document.path, line, {column: _replace_empty_text_by_none(cells.get(column)) for column in columns}
                 )
 
     def read_documents(self) -> Iterator[Document]:
@@ -167,9 +160,7 @@ class FolderPassageSource:
         return survey_document_folder(self.path)
 
     @cached_property
-    def _read_folder_contents_and_documents(
-        self,
-    ) -> tuple[DocumentFolderContents, tuple[Document, ...] | None]:
+    def _read_folder_contents_and_documents(self) -> tuple[DocumentFolderContents, tuple[Document, ...] | None]:
         tally = ReasonTally()
         tally.add_earlier_counts(self._folder_survey.tally.skipped())
         counts = _CountingDocumentReader(tally)
@@ -213,9 +204,7 @@ class WholeDocumentSource:
                 "lang": document.lang,
             }
             yield SourceRow(
-                document.path,
-                1,
-                {column: _replace_empty_text_by_none(cells.get(column)) for column in columns},
+                document.path, 1, {column: _replace_empty_text_by_none(cells.get(column)) for column in columns}
             )
 
 
@@ -301,9 +290,7 @@ def _convert_prose_file_to_text(entry: FolderFile) -> DocumentAsText:
     except OSError:
         raise UnreadableDocumentError("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
-        raise UnreadableDocumentError(
-            f"files larger than {PROSE.format_limited_number(PROSE.most)}"
-        ) from None
+        raise UnreadableDocumentError(f"files larger than {PROSE.format_limited_number(PROSE.most)}") from None
     readers = {"Markdown": read_markdown, "reStructuredText": read_restructured_text}
     return readers[entry.kind](content, entry.path) if entry.kind in readers else read_plain_text(content)
 
@@ -469,7 +456,5 @@ def parse_chunking_options(query: str, spec: str) -> Chunking:
     except ValueError:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",
-            mend=(
-                "Write DIR?chunk=200&overlap=20: words per passage, and words shared with the next passage."
-            ),
+            mend=("Write DIR?chunk=200&overlap=20: words per passage, and words shared with the next passage."),
         ) from None

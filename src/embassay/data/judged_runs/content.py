@@ -43,9 +43,7 @@ def read_unpacked_bytes(path: Path) -> bytes:
     if content.startswith(PARQUET):
         return content
     if not content.removeprefix(_BOM).strip():
-        raise DataError(
-            "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
-        )
+        raise DataError("the file is empty.", path=path, mend="Check that it was written or downloaded completely.")
     if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
         raise ROWS.make_exceeded_error(path)
     return _clean_text_bytes_or_raise(path, content)
@@ -54,9 +52,7 @@ def read_unpacked_bytes(path: Path) -> bytes:
 def split_nonblank_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
     """Number and bytes of each line that is not blank."""
     with announce_reading(path.name, "line") as progress:
-        for number, line in enumerate(
-            iterate_within_reading_time_limit(content.split(b"\n"), path, "line"), start=1
-        ):
+        for number, line in enumerate(iterate_within_reading_time_limit(content.split(b"\n"), path, "line"), start=1):
             progress.done = number
             if line.strip():
                 yield number, line

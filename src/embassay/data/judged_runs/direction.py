@@ -116,9 +116,7 @@ def _make_higher_better_run_from_distances(
     )  # fmt: skip
 
 
-def _make_higher_is_better_run(
-    frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str
-) -> HigherIsBetterRun:
+def _make_higher_is_better_run(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> HigherIsBetterRun:
     import polars as pl
 
     value = -pl.col("value") if sign else pl.col("value")
@@ -170,9 +168,7 @@ def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
         ["query", "value", "rank", "row"], descending=[False, True, False, False], nulls_last=True
     )
     values = [
-        value
-        for group in order.partition_by("query")
-        for value in separate_tied_scores(group["value"].to_list())
+        value for group in order.partition_by("query") for value in separate_tied_scores(group["value"].to_list())
     ]
     told = pl.DataFrame({"row": order["row"], "apart": pl.Series(values, dtype=pl.Float64)})
     joined = rows.join(told, on="row", how="left", maintain_order="left")

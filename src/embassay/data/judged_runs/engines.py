@@ -30,12 +30,7 @@ from typing import Any
 
 from embassay.data.judged_runs.content import split_nonblank_lines
 from embassay.data.judged_runs.direction import list_note_on_rising_scores, separate_tied_scores
-from embassay.data.judged_runs.hits import (
-    EngineHit,
-    is_distance_name,
-    read_search_hit,
-    replace_lone_surrogates,
-)
+from embassay.data.judged_runs.hits import EngineHit, is_distance_name, read_search_hit, replace_lone_surrogates
 from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import (
     LISTS,
@@ -82,9 +77,7 @@ def is_engine_answer(content: bytes) -> bool:
 
 def _is_json_run_line(value: Mapping[str, Any]) -> bool:
     """Whether an object is a line of a run: a query, a document and its score."""
-    named = {
-        key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))
-    }
+    named = {key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))}
     return all(any(isinstance(cell, str | int | float) for cell in cells) for cells in named.values())
 
 
@@ -163,9 +156,7 @@ def read_engine_hits(
                 raise _make_unnamed_document_error(path, line, item)
             hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
-        raise DataError(
-            "no answer contains a document", path=path, mend="Check that the engine found something."
-        )
+        raise DataError("no answer contains a document", path=path, mend="Check that the engine found something.")
     return hits
 
 
@@ -238,14 +229,10 @@ def _iterate_answers_with_query(
         )  # fmt: skip
     if isinstance(whole, dict) and not _find_queries_by_key(whole, mapping):
         if not any(key in whole for key in LISTS):
-            yield from (
-                (1, replace_lone_surrogates(str(query)).strip(), answer) for query, answer in whole.items()
-            )
+            yield from ((1, replace_lone_surrogates(str(query)).strip(), answer) for query, answer in whole.items())
             return
         within: list[Any] = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
-        if within and all(
-            _find_queries_by_key(record, mapping) and _has_hit_list(record) for record in within
-        ):
+        if within and all(_find_queries_by_key(record, mapping) and _has_hit_list(record) for record in within):
             whole = within
     if isinstance(whole, list | dict):
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
@@ -299,9 +286,7 @@ def _read_ragas_records(path: Path, content: bytes) -> Iterator[tuple[int, str, 
     for number, row in enumerate(rows, 1):
         asked = _find_queries_by_key(row, {})
         query = next(iter(asked.values()), None)
-        lists = {
-            name: _parse_printed_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row
-        }
+        lists = {name: _parse_printed_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
         if query is None or None in lists.values():
             raise DataError(
                 f"row {number} has no question, or no list of contexts", path=path, line=rows.line_num,
@@ -429,12 +414,9 @@ def _choose_engine_scores(by_query: Mapping[str, Sequence[EngineHit]]) -> _Answe
         is_shown = any(len(set(column)) > 1 for column in columns.values())
         if all(falls.values()) and (is_shown or not is_distance_name(name)):
             numbers = {
-                query: separate_tied_scores(column) if query in ordered else column
-                for query, column in columns.items()
+                query: separate_tied_scores(column) if query in ordered else column for query, column in columns.items()
             }
-            return _AnswerScoresByQuery(
-                numbers, name, () if ordered else list_note_on_rising_scores(columns.values())
-            )
+            return _AnswerScoresByQuery(numbers, name, () if ordered else list_note_on_rising_scores(columns.values()))
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:

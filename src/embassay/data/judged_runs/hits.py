@@ -114,19 +114,10 @@ def read_search_hit(query: str, item: Any, rank: int, line: int, mapping: Mappin
     scores = scores or _map_possible_score_fields_of_hit(levels, mapping.get("score"))
     text = find_hit_text(item, levels)
     ids = _find_hit_ids(levels)
-    if "doc_id" in mapping and (
-        chosen := _format_id(find_hit_value_by_dotted_key(levels, mapping["doc_id"]))
-    ):
+    if "doc_id" in mapping and (chosen := _format_id(find_hit_value_by_dotted_key(levels, mapping["doc_id"]))):
         ids = {mapping["doc_id"]: chosen}
     return EngineHit(
-        query,
-        ids,
-        text,
-        scores,
-        rank,
-        line,
-        _find_source_fields_of_hit(levels),
-        *_find_hit_source_span(levels, text),
+        query, ids, text, scores, rank, line, _find_source_fields_of_hit(levels), *_find_hit_source_span(levels, text)
     )
 
 
@@ -150,9 +141,7 @@ def parse_finite_number(value: Any) -> float | None:
 def list_nested_hit_objects(item: Mapping[str, Any]) -> Levels:
     """The objects of a hit: the document that it wraps, itself, and what stands in them, the outer ones first."""
     inner, path = item, ""
-    while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(
-        path
-    ) < 40:
+    while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(path) < 40:
         inner, path = inner[key], f"{path}{key}."
     levels = [(path, inner)] if inner is not item else []
     waiting = [("", item)]
@@ -207,9 +196,7 @@ def _find_hit_ids(levels: Levels) -> dict[str, str]:
     """The ids of a hit by their paths, the likeliest first: outer ones before inner ones, usual names before others."""
     named: dict[str, str] = {}
     for level in levels:
-        ids = _collect_ids_by_key(
-            [level], lambda key: normalise_key(key) in _IDS or bool(_SUFFIXED.search(key))
-        )
+        ids = _collect_ids_by_key([level], lambda key: normalise_key(key) in _IDS or bool(_SUFFIXED.search(key)))
         order = sorted(ids, key=lambda path: _find_id_column_priority(normalise_key(path)))
         named |= {path: ids[path] for path in order if path not in named}
     return named
@@ -263,19 +250,14 @@ def _find_highlighted_text(item: Mapping[str, Any]) -> str:
             return find_hit_text(hits[0], list_nested_hit_objects(hits[0]))
     marked = item.get("highlight")
     parts = (
-        next((parts for parts in marked.values() if isinstance(parts, list)), [])
-        if isinstance(marked, dict)
-        else []
+        next((parts for parts in marked.values() if isinstance(parts, list)), []) if isinstance(marked, dict) else []
     )
     return " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))
 
 
 def _map_possible_score_fields_of_hit(levels: Levels, wanted: str | None) -> dict[str, float]:
     """The numbers of a hit that may be its score, the likeliest first; distances last."""
-    if (
-        wanted is not None
-        and (number := parse_finite_number(find_hit_value_by_dotted_key(levels, wanted))) is not None
-    ):
+    if wanted is not None and (number := parse_finite_number(find_hit_value_by_dotted_key(levels, wanted))) is not None:
         return {wanted: number}
     numbers: dict[str, float] = {}
     for place, level in levels:
@@ -306,9 +288,7 @@ def _find_hit_source_span(levels: Levels, text: str) -> tuple[str, int | None, i
     """Find the document that an item is from, and its characters there; empty where it doesn't say."""
 
     def find_first_value(*names: str) -> Any:
-        return next(
-            (level[name] for name in names for _, level in levels if level.get(name) is not None), None
-        )
+        return next((level[name] for name in names for _, level in levels if level.get(name) is not None), None)
 
     document = find_first_value("document", "source", "file_path", "file_name", "path")
     start, end = (

@@ -111,9 +111,7 @@ def detect_text_file_layout(
     apart = len(tabs) in kind.fields and (by_tabs.quoted or len(tabs) != len(blanks))
     if (n := len(tabs if apart else blanks)) in kind.fields:
         title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
-        return DelimitedFieldLayout(
-            title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted
-        )
+        return DelimitedFieldLayout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
     raise _make_unknown_layout_error(path, content, kind, first)
 
 
@@ -152,15 +150,11 @@ def _read_header_layout(
     if len(names) < 3:
         return None
     heads = names if mapped & set(names) else [name.lower() for name in names]
-    columns = {
-        theirs: ours for ours, theirs in map_needed_to_file_columns(path, kind, heads, mapping).items()
-    }
+    columns = {theirs: ours for ours, theirs in map_needed_to_file_columns(path, kind, heads, mapping).items()}
     title = {"\t": "TSV", ",": "CSV", " ": "text"}[layout.separator] + " with a header"
     fields = tuple(columns.get(name, "") for name in heads)
     value = heads[fields.index("value")]
-    return DelimitedFieldLayout(
-        title, layout.separator, fields, header=True, quoted=layout.quoted, value=value
-    )
+    return DelimitedFieldLayout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
 
 
 def _make_unknown_layout_error(path: Path, content: bytes, kind: RunOrQrelsKind, first: str) -> DataError:
@@ -170,9 +164,7 @@ def _make_unknown_layout_error(path: Path, content: bytes, kind: RunOrQrelsKind,
     is_short_run = n == 3 or (n == 4 and fields[1] not in ("0", "Q0"))
     if kind is RUN and is_short_run and is_number(fields[-1]):
         header = "query_id doc_id rank, or query_id doc_id score" if n == 3 else "query_id doc_id rank score"
-        mend = (
-            f"If it is a run, add a header line: {header}. If it contains judgements, pass it with --qrels."
-        )
+        mend = f"If it is a run, add a header line: {header}. If it contains judgements, pass it with --qrels."
     elif n in (RUN if kind is QRELS else QRELS).fields:
         mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: pass it with --{kind.other}."
     elif ";" in first:

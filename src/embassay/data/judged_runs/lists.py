@@ -35,9 +35,7 @@ _NONE = re.compile(
 )
 """Keys under which no hits stand: what is expected, what was said before, and what is counted."""
 _ID_COLUMN = re.compile(r"(?:^|_)(?:ids|doc_?ids|retrieved_\w*ids|\w+_ids|docnos|pids)$", re.IGNORECASE)
-_TEXT_COLUMN = re.compile(
-    r"^(?:retrieved_)?(?:documents|docs|texts|contexts|passages|chunks|contents)$", re.IGNORECASE
-)
+_TEXT_COLUMN = re.compile(r"^(?:retrieved_)?(?:documents|docs|texts|contexts|passages|chunks|contents)$", re.IGNORECASE)
 _SCORE_COLUMN = re.compile(r"^(?:\w+_)?(?:scores?|distances|similarities)$", re.IGNORECASE)
 _SCORED_UNDER = re.compile(r"^(?:results?|scores|docs|documents|run|ranking|retrieved\w*)$", re.IGNORECASE)
 _DEEPEST = 7
@@ -73,9 +71,7 @@ def find_hit_lists(answer: Any) -> list[HitListInEngineAnswer]:
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
         listed = [
-            hits
-            for hits in lists
-            if all(isinstance(item, dict) or is_document_score_pair(item) for item in hits.items)
+            hits for hits in lists if all(isinstance(item, dict) or is_document_score_pair(item) for item in hits.items)
         ]
     listed = [hits for hits in listed if hits.items] or listed[:1]
     distinct = {
@@ -89,8 +85,7 @@ def _list_items_without_annotations(items: Sequence[Any]) -> list[Any]:
     """List what tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
-        {key: item[key] for key in plain if key in item} or item if isinstance(item, dict) else item
-        for item in items
+        {key: item[key] for key in plain if key in item} or item if isinstance(item, dict) else item for item in items
     ]
 
 
@@ -110,11 +105,7 @@ def _find_hit_lists_in_value(value: Any, path: tuple[str, ...]) -> Iterator[HitL
         yield HitListInEngineAnswer((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
-            scored = (
-                read_document_score_mapping(part)
-                if isinstance(part, dict) and _SCORED_UNDER.search(key)
-                else []
-            )
+            scored = read_document_score_mapping(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
             yield from (
                 [HitListInEngineAnswer((*path, key), scored, is_ordered=False)]
                 if scored
@@ -164,9 +155,7 @@ def _read_hits_from_columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], 
     first = (ids or texts)[0]
     n = len(lists[first])
     keys = [key for key in (*ids, *texts, *scores[:1]) if len(lists[key]) == n]
-    extra = (
-        _unwrap_single_nested_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
-    )
+    extra = _unwrap_single_nested_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
     hits = [_make_hit_of_row({key: lists[key][row] for key in keys}) for row in range(n)]
     for hit, metadata in zip(hits, extra if len(extra) == n else (), strict=False):
         hit["metadata"] = metadata
@@ -194,9 +183,7 @@ def _unwrap_single_nested_list(value: list[Any]) -> list[Any]:
 
 
 def _are_texts_or_integers(values: Sequence[Any]) -> bool:
-    return bool(values) and all(
-        isinstance(value, str | int) and not isinstance(value, bool) for value in values
-    )
+    return bool(values) and all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
@@ -223,8 +210,7 @@ def read_document_score_mapping(answer: Mapping[str, Any]) -> list[dict[str, Any
     try:
         # To Python a truth value is a number, but it is no score: as NaN it turns the answer down.
         scores = {
-            key: math.nan if isinstance(score, bool) else parse_plain_number(score)
-            for key, score in answer.items()
+            key: math.nan if isinstance(score, bool) else parse_plain_number(score) for key, score in answer.items()
         }
     except (TypeError, ValueError, OverflowError):
         return []

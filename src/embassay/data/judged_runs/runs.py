@@ -36,12 +36,7 @@ from embassay.data.judged_runs.layouts import (
     map_needed_to_file_columns,
 )
 from embassay.data.judged_runs.texts import AnswerTextMatcher
-from embassay.data.rows import (
-    clean_id,
-    format_value_for_error,
-    parse_plain_number,
-    unescape_spreadsheet_formula,
-)
+from embassay.data.rows import clean_id, format_value_for_error, parse_plain_number, unescape_spreadsheet_formula
 from embassay.errors import DataError
 from embassay.limits import has_json_surrogate_escape_sequences, parse_bounded_json
 from embassay.parquet import read_parquet
@@ -79,9 +74,7 @@ def parse_run_or_qrels_lines(
     return _check_any_row_has_grade(path, entries, layout)
 
 
-def parse_json_entries(
-    path: Path, content: bytes, kind: RunOrQrelsKind, names: Mapping[str, str]
-) -> list[Entry]:
+def parse_json_entries(path: Path, content: bytes, kind: RunOrQrelsKind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
     for number, line in _iterate_numbered_text_lines(path, content):
@@ -97,9 +90,7 @@ def parse_json_entries(
                 "the line is not a JSON object", path=path, line=number, found=format_value_for_error(value),
                 mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
-        entries.append(
-            parse_run_or_qrels_line(path, number, {key: value.get(names[key]) for key in KEYS}, kind)
-        )
+        entries.append(parse_run_or_qrels_line(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
     return entries
 
 
@@ -244,9 +235,7 @@ def clean_entries_frame_or_none(frame: pl.DataFrame) -> pl.DataFrame | None:
     if "rank" in frame.columns:
         text = pl.col("rank").cast(pl.String, strict=False).str.strip_chars()
         frame = frame.with_columns(text.cast(pl.Float64, strict=False))
-    sound = frame.select(
-        pl.col("value").is_finite().all(), *((pl.col(key) != "").all() for key in ("query", "doc"))
-    )
+    sound = frame.select(pl.col("value").is_finite().all(), *((pl.col(key) != "").all() for key in ("query", "doc")))
     return frame if len(frame) and all(sound.row(0)) else None
 
 
@@ -324,9 +313,7 @@ def read_qrels_entries(
         if path.is_dir()
         else _read_run_or_qrels_entries(path, QRELS, mapping, split)
     )
-    return replace(
-        entries, frame=entries.frame.with_columns(_iterate_ids_without_formula_apostrophe(entries.frame))
-    )
+    return replace(entries, frame=entries.frame.with_columns(_iterate_ids_without_formula_apostrophe(entries.frame)))
 
 
 def _iterate_ids_without_formula_apostrophe(frame: pl.DataFrame) -> Iterator[pl.Series]:
@@ -336,9 +323,7 @@ def _iterate_ids_without_formula_apostrophe(frame: pl.DataFrame) -> Iterator[pl.
         ids = frame[name]
         quoted = ids.filter(ids.str.starts_with("'")).unique().to_list()
         if changed := {
-            text: unescape_spreadsheet_formula(text)
-            for text in quoted
-            if unescape_spreadsheet_formula(text) != text
+            text: unescape_spreadsheet_formula(text) for text in quoted if unescape_spreadsheet_formula(text) != text
         }:
             yield ids.replace(changed)
 
@@ -439,12 +424,7 @@ def _make_rank_series(values: Sequence[float | None]) -> pl.Series:
 
 
 def _make_entries_from_frame(
-    path: Path,
-    kind: RunOrQrelsKind,
-    title: str,
-    frame: pl.DataFrame,
-    line_of: Callable[[int], int | None],
-    value: str,
+    path: Path, kind: RunOrQrelsKind, title: str, frame: pl.DataFrame, line_of: Callable[[int], int | None], value: str
 ) -> RunOrQrelsEntries:
     """Entries of a frame, of a run with the best number highest; `value` is what the numbers are called in the file."""
     entries = RunOrQrelsEntries(str(path), title, frame, line_of)
@@ -482,8 +462,7 @@ def _read_json_run_or_qrels_entries(
         frame = _make_query_document_value_frame(parse_json_entries(path, content, kind, names))
         if "rank" in names:
             ranks = [
-                parse_bounded_json(line).get(names["rank"])
-                for _, line in _iterate_numbered_text_lines(path, content)
+                parse_bounded_json(line).get(names["rank"]) for _, line in _iterate_numbered_text_lines(path, content)
             ]
             frame = frame.with_columns(_make_rank_series([_parse_rank(rank) for rank in ranks]))
     return _make_entries_from_frame(
@@ -544,18 +523,14 @@ def _convert_frame_to_entries(
             [parse_run_or_qrels_line(path, number, row, kind) for number, row in rows]
         )
         if "rank" in names:
-            sound = sound.with_columns(
-                _make_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()])
-            )
+            sound = sound.with_columns(_make_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()]))
     return _make_entries_from_frame(path, kind, title, sound, lambda row: row + 1, names["value"])
 
 
 def _make_query_document_value_frame(entries: Sequence[Entry]) -> pl.DataFrame:
     import polars as pl
 
-    return pl.DataFrame(
-        list(entries), schema={"query": pl.String, "doc": pl.String, "value": pl.Float64}, orient="row"
-    )
+    return pl.DataFrame(list(entries), schema={"query": pl.String, "doc": pl.String, "value": pl.Float64}, orient="row")
 
 
 def _find_qrels_file(folder: Path, split: str | None) -> Path:
@@ -564,9 +539,7 @@ def _find_qrels_file(folder: Path, split: str | None) -> Path:
     names += [f"qrels{end}" for end in (".tsv", ".trec", ".jsonl", ".jsonl.gz", ".tsv.gz")]
     path = next((folder / name for name in names if (folder / name).is_file()), None)
     if path is None:
-        raise DataError(
-            "the folder has no qrels", path=folder, expected=names[0], mend="Pass the qrels file itself."
-        )
+        raise DataError("the folder has no qrels", path=folder, expected=names[0], mend="Pass the qrels file itself.")
     return path
 
 

@@ -11,11 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import (
-    find_first_nonblank_line,
-    read_unpacked_bytes,
-    split_nonblank_lines,
-)
+from embassay.data.judged_runs.content import find_first_nonblank_line, read_unpacked_bytes, split_nonblank_lines
 from embassay.data.judged_runs.engines import REPEATS
 from embassay.data.judged_runs.runs import RunOrQrelsEntries
 from embassay.data.rows import format_value_for_error
@@ -80,12 +76,7 @@ def read_evidence_spans(path: Path) -> list[EvidenceSpan]:
 def _read_span(fields: Mapping[str, Any]) -> EvidenceSpan:
     start, end, value = fields["start"], fields["end"], fields.get("relevance", fields.get("grade", 1))
     whole = [type(end) is int for end in (start, end)]
-    if (
-        not all(whole)
-        or not 0 <= start < end
-        or isinstance(value, bool)
-        or not isinstance(value, int | float)
-    ):
+    if not all(whole) or not 0 <= start < end or isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError("no span")
     quote = fields.get("text", "")
     if not isinstance(quote, str):
@@ -136,9 +127,7 @@ def rename_passages_by_evidence(
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
         overlaps = (
-            []
-            if place is None
-            else _find_evidence_spans_in_passage(by_document.get((query, place[0]), ()), place)
+            [] if place is None else _find_evidence_spans_in_passage(by_document.get((query, place[0]), ()), place)
         )
         free = [span for span in overlaps if (query, span.name) not in claimed]
         counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1

@@ -221,9 +221,7 @@ def _list_word_ngrams(text: str) -> Iterable[tuple[str, ...]]:
 
 
 def _estimate_comparable_text_length(text: str) -> int:
-    dense = sum(
-        len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text)
-    )
+    dense = sum(len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text))
     return len(text.strip()) + (_DENSE - 1) * dense
 
 
@@ -248,10 +246,7 @@ class AnswerTextMatcher:
     ambiguous: int = 0
 
     def __post_init__(self) -> None:
-        self._passages, self._questions = (
-            TextIndexByWording(self.passages),
-            TextIndexByWording(self.questions),
-        )
+        self._passages, self._questions = (TextIndexByWording(self.passages), TextIndexByWording(self.questions))
 
     @cached_property
     def judged_texts(self) -> Judged:
@@ -261,9 +256,7 @@ class AnswerTextMatcher:
     @cached_property
     def document_ids(self) -> frozenset[str]:
         """The ids that a document may have: of the corpus, else of the judgements."""
-        return frozenset(self.passages) or frozenset(
-            doc for docs in self.judged_texts.values() for doc in docs
-        )
+        return frozenset(self.passages) or frozenset(doc for docs in self.judged_texts.values() for doc in docs)
 
     def question(self, asked: str) -> str:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
@@ -290,11 +283,7 @@ class AnswerTextMatcher:
         Passages of one text are one to a reader: of these a judged one is it, if no two of them were judged
         differently, and each is only once in an answer (`taken`)."""
         match = self._passages.find_alike_texts(text)
-        name = (
-            match.ids[0]
-            if len(match.ids) == 1
-            else self._choose_among_equal_passages(match, query, set(taken))
-        )
+        name = match.ids[0] if len(match.ids) == 1 else self._choose_among_equal_passages(match, query, set(taken))
         if name is not None:
             self.matched += 1
         elif match.ids:
@@ -303,9 +292,7 @@ class AnswerTextMatcher:
             self.unmatched += 1
         return name
 
-    def _choose_among_equal_passages(
-        self, match: PassagesMatchingText, query: str, taken: set[str]
-    ) -> str | None:
+    def _choose_among_equal_passages(self, match: PassagesMatchingText, query: str, taken: set[str]) -> str | None:
         grades = {name: self.judged_texts.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:

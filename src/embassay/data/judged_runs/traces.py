@@ -108,9 +108,7 @@ def read_searches_from_traces(paths: Sequence[Path]) -> SearchesReadFromTraces:
         no_query += not query
         no_documents += bool(query) and documents is None and not span.is_failed
         if query and (documents is not None or span.is_failed):
-            searches.append(
-                _make_traced_search_of_span(span, query, documents or (), questions.get(span.trace, ""))
-            )
+            searches.append(_make_traced_search_of_span(span, query, documents or (), questions.get(span.trace, "")))
     if not searches:
         raise DataError(
             "the traces contain no searches", path=paths[0],
@@ -143,16 +141,11 @@ def _iterate_json_lines_or_value(content: bytes, path: Path) -> Iterator[tuple[i
     lines = list(split_nonblank_lines(path, content))
     for number, line in lines:
         try:
-            yield (
-                number,
-                json.loads(line) if line.lstrip().startswith(b"[") else parse_json_written_by_embassay(line),
-            )
+            yield (number, json.loads(line) if line.lstrip().startswith(b"[") else parse_json_written_by_embassay(line))
         except (ValueError, RecursionError) as error:
             # Only the first line can be the beginning of one value that goes over all of them.
             if number != lines[0][0]:
-                raise DataError(
-                    "this line is not JSON", path=path, line=number, found=str(error)[:80]
-                ) from None
+                raise DataError("this line is not JSON", path=path, line=number, found=str(error)[:80]) from None
             yield 1, _parse_whole_file_as_json(content, path, error)
             return
 
@@ -172,9 +165,7 @@ def _parse_spans_of_row(row: Any, path: Path, line: int) -> Iterator[_TraceSpan]
             yield from _parse_spans_of_row(inner, path, line)
     elif isinstance(row, dict) and "type" in row and ("traceId" in row or "trace_id" in row):
         yield _parse_langfuse_span(row)
-    elif isinstance(row, dict) and any(
-        name == "attributes" or name.startswith("attributes.") for name in row
-    ):
+    elif isinstance(row, dict) and any(name == "attributes" or name.startswith("attributes.") for name in row):
         yield _parse_sdk_span(row)
     else:
         raise DataError(
@@ -190,10 +181,7 @@ def _parse_otlp_spans(row: Mapping[str, Any], path: Path, line: int) -> Iterator
             for scope in resource.get("scopeSpans", ()):
                 for span in scope.get("spans", ()):
                     flat = _flatten_object(
-                        {
-                            entry["key"]: _parse_otlp_value(entry["value"])
-                            for entry in span.get("attributes", ())
-                        }
+                        {entry["key"]: _parse_otlp_value(entry["value"]) for entry in span.get("attributes", ())}
                     )
                     yield _make_trace_span(
                         str(span.get("traceId", "")), str(span.get("name", "")), flat,
@@ -214,10 +202,7 @@ def _parse_otlp_value(value: Any) -> Any:
     if "arrayValue" in value:
         return [_parse_otlp_value(inner) for inner in value["arrayValue"].get("values", ())]
     if "kvlistValue" in value:
-        return {
-            entry["key"]: _parse_otlp_value(entry["value"])
-            for entry in value["kvlistValue"].get("values", ())
-        }
+        return {entry["key"]: _parse_otlp_value(entry["value"]) for entry in value["kvlistValue"].get("values", ())}
     return next((value[name] for name in _OTLP_VALUES if name in value), None)
 
 
@@ -232,9 +217,7 @@ def _parse_sdk_span(row: Mapping[str, Any]) -> _TraceSpan:
     """Parse a span as the SDK's console exporter and Phoenix write it."""
     flat = _flatten_object(row)
     attributes = {
-        name.removeprefix("attributes."): value
-        for name, value in flat.items()
-        if name.startswith("attributes.")
+        name.removeprefix("attributes."): value for name, value in flat.items() if name.startswith("attributes.")
     }
     trace = flat.get("context.trace_id", flat.get("trace_id", ""))
     return _make_trace_span(
@@ -251,10 +234,7 @@ def _parse_langfuse_span(row: Mapping[str, Any]) -> _TraceSpan:
     def take_first_value(*names: str) -> Any:
         return next((row[name] for name in names if row.get(name) not in (None, "")), None)
 
-    attributes = {
-        "langfuse.observation.input": row.get("input"),
-        "langfuse.observation.output": row.get("output"),
-    }
+    attributes = {"langfuse.observation.input": row.get("input"), "langfuse.observation.output": row.get("output")}
     cost = take_first_value("totalCost", "total_cost", "calculatedTotalCost", "calculated_total_cost")
     usd = float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0 else None
     kind = str(row["type"]).lower()
@@ -373,9 +353,7 @@ def _find_span_documents(span: _TraceSpan) -> tuple[TracedDocument, ...] | None:
 def _read_documents_of_trace_attributes(attributes: Flat, prefix: str) -> tuple[TracedDocument, ...]:
     by_number: dict[int, dict[str, Any]] = {}
     for name, value in attributes.items():
-        match = (
-            re.fullmatch(r"(\d{1,6})\.(.+)", name.removeprefix(prefix)) if name.startswith(prefix) else None
-        )
+        match = re.fullmatch(r"(\d{1,6})\.(.+)", name.removeprefix(prefix)) if name.startswith(prefix) else None
         if match is not None:
             by_number.setdefault(int(match[1]), {})[match[2]] = value
     return tuple(_read_traced_document(by_number[number]) for number in sorted(by_number))
@@ -384,8 +362,7 @@ def _read_documents_of_trace_attributes(attributes: Flat, prefix: str) -> tuple[
 def _read_traced_documents(value: Any) -> tuple[TracedDocument, ...] | None:
     if isinstance(value, dict):
         inner = next(
-            (value[name] for name in ("documents", "results", "hits", "nodes", "matches") if name in value),
-            None,
+            (value[name] for name in ("documents", "results", "hits", "nodes", "matches") if name in value), None
         )
         return None if inner is None else _read_traced_documents(inner)
     if not isinstance(value, list):
@@ -450,8 +427,6 @@ def read_masked_words_pattern(path: Path) -> re.Pattern[str] | None:
 
 def mask_personal_data_of_search(search: TracedSearch, words: re.Pattern[str] | None = None) -> TracedSearch:
     """Mask the texts of a search; ids and names of stacks stay."""
-    documents = tuple(
-        replace(document, text=mask_personal_data(document.text, words)) for document in search.documents
-    )
+    documents = tuple(replace(document, text=mask_personal_data(document.text, words)) for document in search.documents)
     query, question = mask_personal_data(search.query, words), mask_personal_data(search.question, words)
     return replace(search, query=query, question=question, documents=documents)

@@ -71,11 +71,7 @@ class CalibrationShiftCheck:
 
 
 def check_calibration_on_new_pairs(
-    path: str | Path,
-    dataset: str | Path,
-    *,
-    mapping: Mapping[str, str] | None = None,
-    split: str | None = None,
+    path: str | Path, dataset: str | Path, *, mapping: Mapping[str, str] | None = None, split: str | None = None
 ) -> CalibrationShiftCheck:
     """Compare the pairs of a dataset (`text`, `text2`, labels or not) with those of a saved calibration. DataError for
     files that are not what they should be, or with fewer than 30 pairs."""
@@ -94,9 +90,7 @@ def check_calibration_on_new_pairs(
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]
     told = () if truth is None else tuple(_check_threshold_promises(saved, similar, truth))
-    return CalibrationShiftCheck(
-        saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept)
-    )
+    return CalibrationShiftCheck(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
 
 
 Pairs = tuple[Sequence[str], Sequence[str], NDArray[np.bool_] | None]
@@ -135,6 +129,4 @@ def _check_threshold_promises(
         of = int(accepted.sum() if bar.measure == "precision" else same.sum())
         hits = int((accepted & same).sum())
         low, high = compute_clopper_pearson(hits, of, 0.95) if of else (0.0, 1.0)
-        yield CalibrationPromiseCheck(
-            bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of
-        )
+        yield CalibrationPromiseCheck(bar.measure, bar.aim, bar.value, hits / of if of else None, low, high, of)

@@ -28,12 +28,7 @@ from embassay.protocols.calibration.shift import (
 )
 from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.randomness import make_seeded_generator
-from embassay.runs.folder import (
-    RunFolder,
-    build_versioned_dataclass,
-    format_value_as_json,
-    write_file_atomically,
-)
+from embassay.runs.folder import RunFolder, build_versioned_dataclass, format_value_as_json, write_file_atomically
 from embassay.stats import Estimate
 from embassay.stats.calibration import (
     GRID,
@@ -150,9 +145,7 @@ class Calibration:
             # What makes no array of numbers ends in the same error as a NaN within one.
             at = np.array([np.nan])
         if np.isnan(at).any():
-            raise DataError(
-                "A similarity is not a number", found=f"{similarities!r:.80}", mend="Leave it out."
-            )
+            raise DataError("A similarity is not a number", found=f"{similarities!r:.80}", mend="Leave it out.")
         self._warn_of_unlike_pairs(measure_pair_features(at, (), ()))
         return self._interpolate_probabilities(at)
 
@@ -194,17 +187,12 @@ class Calibration:
     def _interpolate_probabilities(self, at: Values) -> list[SamenessProbability]:
         curve = self.curve
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
-        return [
-            SamenessProbability(float(p), float(low), float(high))
-            for p, low, high in zip(*lines, strict=True)
-        ]
+        return [SamenessProbability(float(p), float(low), float(high)) for p, low, high in zip(*lines, strict=True)]
 
     def similarity(self, first: str | Sequence[str], second: str | Sequence[str]) -> Values:
         """The similarities that the system gives the pairs (n,); of two texts, of one pair."""
         if isinstance(first, str) != isinstance(second, str):
-            raise UsageError(
-                "One argument is a text, the other a list.", mend="Give two texts, or two lists of texts."
-            )
+            raise UsageError("One argument is a text, the other a list.", mend="Give two texts, or two lists of texts.")
         first, second = _convert_texts_to_list(first), _convert_texts_to_list(second)
         if len(first) != len(second):
             raise UsageError(
@@ -221,9 +209,7 @@ class Calibration:
         if np.isnan(similar).any():
             place = int(np.argmax(np.isnan(similar)))
             raise DataError(
-                "A text could not be encoded",
-                found=f"pair {place + 1}",
-                mend="Leave it out, or make it shorter.",
+                "A text could not be encoded", found=f"pair {place + 1}", mend="Leave it out, or make it shorter."
             )
         return similar
 
@@ -233,8 +219,7 @@ class Calibration:
         value = self.curve.threshold(measure).value
         if value is None:
             raise UsageError(
-                f"No threshold guarantees this {measure}.",
-                mend=f"Label more pairs, or require less {measure}.",
+                f"No threshold guarantees this {measure}.", mend=f"Label more pairs, or require less {measure}."
             )
         return value
 
@@ -288,9 +273,7 @@ def calibration(path: str | Path) -> Calibration:
     """Load what `embassay calibrate` saved: a file, or the folder of a run that has one. DataError for any other."""
     file = Path(path)
     if not file.exists():
-        raise DataError(
-            "There is no such file", path=file, mend="Give a file that `embassay calibrate` wrote."
-        )
+        raise DataError("There is no such file", path=file, mend="Give a file that `embassay calibrate` wrote.")
     if file.is_dir():
         files = sorted((file / "calibrations").glob("*.json"))
         if len(files) != 1:
@@ -330,9 +313,7 @@ def _find_unknown_field(given: Any, known: Any) -> str:
     if not isinstance(given, dict) or not isinstance(known, dict):
         return ""
     extra = next((name for name in given if name not in known), "")
-    return extra or next(
-        filter(None, (_find_unknown_field(value, known[name]) for name, value in given.items())), ""
-    )
+    return extra or next(filter(None, (_find_unknown_field(value, known[name]) for name, value in given.items())), "")
 
 
 def _check_curve(curve: SamenessProbabilityCurve) -> None:
@@ -347,9 +328,7 @@ def _check_curve(curve: SamenessProbabilityCurve) -> None:
         if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
             raise ValueError(f"a guarantee of {threshold.aim:g} with {threshold.confidence:g} confidence")
         if not 0 <= threshold.right <= threshold.accepted <= threshold.n:
-            raise ValueError(
-                f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs"
-            )
+            raise ValueError(f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs")
 
 
 def _parse_labelled_pair_features(plain: Mapping[str, Any]) -> Reference:
@@ -440,15 +419,11 @@ def _add_forecasts_to_missing_thresholds(
         more = count_labels_for_chance(chance)
         # Once for both promises: the interval of a probability is the same for either.
         halves.extend(compute_mean_band_half_width(x, smooth, n + step, rng) for step in MORE[len(halves) :])
-        rows = tuple(
-            MoreLabelsOutlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True)
-        )
+        rows = tuple(MoreLabelsOutlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
         return replace(threshold, labels=None if more is None else n + more, ahead=rows)
 
     if precision.value is None:
-        top = y[np.argsort(-x, kind="stable")][
-            : count_fewest_pairs_to_accept(n, precision.aim, precision.confidence)
-        ]
+        top = y[np.argsort(-x, kind="stable")][: count_fewest_pairs_to_accept(n, precision.aim, precision.confidence)]
         most = compute_clopper_pearson(int(top.sum()), len(top), precision.confidence)[1]
         precision = replace(
             precision,
@@ -508,9 +483,7 @@ def read_pair_scores_from_cell(path: Path) -> SystemPairScores | None:
     encoded = of["similarity"]["value"].is_not_null()
     similar, same = (of[name].filter(encoded) for name in ("similarity", "same"))
     ids: list[str] = similar["item_id"].to_list()
-    return SystemPairScores(
-        ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1
-    )
+    return SystemPairScores(ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -543,9 +516,7 @@ def translate_thresholds(
     folder = RunFolder(run)
     record = folder.read_manifest()
     if record is None or record.get("protocol") != "calibration":
-        raise DataError(
-            "There is no calibration here", path=run, mend="Give the --out folder of `embassay calibrate`."
-        )
+        raise DataError("There is no calibration here", path=run, mend="Give the --out folder of `embassay calibrate`.")
     names = {system["name"]: system["kind"] for system in record["systems"]}
     for name in (origin, *targets):
         if name not in names:
@@ -556,8 +527,7 @@ def translate_thresholds(
         cells = {}
         for dataset, task in ((row["name"], next(iter(row["tasks"]))) for row in record["datasets"]):
             a, b = (
-                read_pair_scores_from_cell(folder.locate_cell_items(task, dataset, name))
-                for name in (origin, other)
+                read_pair_scores_from_cell(folder.locate_cell_items(task, dataset, name)) for name in (origin, other)
             )
             if a is not None and b is not None:
                 cells[dataset] = (a, b)
@@ -586,9 +556,7 @@ def _add_translation_from_other_datasets(
         return translation
     value = _find_score_at_share(b, share)
     return replace(
-        translation,
-        elsewhere=value,
-        off=float((own[1] >= value).mean() - (own[0] >= translation.given).mean()),
+        translation, elsewhere=value, off=float((own[1] >= value).mean() - (own[0] >= translation.given).mean())
     )
 
 
@@ -621,15 +589,12 @@ def translate_threshold(
     if not 0 < share < 1:
         raise UsageError(
             f"{name} at {given:g} accepts {'all' if share else 'none'} of the {len(rows)} pairs of {dataset}.",
-            mend=f"Give a threshold between {a.min():.3f} and {a.max():.3f}."
-            if rows
-            else "Calibrate on other pairs.",
+            mend=f"Give a threshold between {a.min():.3f} and {a.max():.3f}." if rows else "Calibrate on other pairs.",
         )
     drawn = draw_all_resample_rows(len(a), DRAWS, rng)
     shares = (a[drawn] >= given).mean(axis=1)
     low, high = np.quantile(
-        [_find_score_at_share(b[draw], part) for draw, part in zip(drawn, shares, strict=True)],
-        [0.025, 0.975],
+        [_find_score_at_share(b[draw], part) for draw, part in zip(drawn, shares, strict=True)], [0.025, 0.975]
     )
     value = _find_score_at_share(b, share)
     return ThresholdTranslation(

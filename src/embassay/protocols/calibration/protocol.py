@@ -33,25 +33,13 @@ from embassay.protocols.calibration.slices import (
     measure_probability_gaps,
 )
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Statistic,
-    bootstrap_column_statistics,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Estimate, Statistic, bootstrap_column_statistics, make_undefined_score
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
 from embassay.protocols.kernel.groups import map_items_to_group_leader
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import CellRunAttempt, SilentListener
-from embassay.protocols.kernel.tables import (
-    Column,
-    ColumnTable,
-    RunTable,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number_column, text, whole_number_column
 from embassay.protocols.tasks.task import make_pair_similarities_and_items, make_task_outcome
 from embassay.randomness import make_seeded_generator
 from embassay.records import LoadedDataset, ResultRow, Score, TaskOutcome
@@ -90,9 +78,7 @@ class CalibrationContext(evaluation.TaskContext):
     options: CalibrationOptions = field(default_factory=CalibrationOptions)
 
 
-def fit_system_on_pairs(
-    system: Similarity, data: PairsWithSliceColumns, context: CalibrationContext
-) -> TaskOutcome:
+def fit_system_on_pairs(system: Similarity, data: PairsWithSliceColumns, context: CalibrationContext) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
     same = mark_pairs_of_same_meaning(data, context.options.same_from)
     similar, lost, items = make_pair_similarities_and_items(system, data.pairs, same, "same")
@@ -114,14 +100,7 @@ def fit_system_on_pairs(
     ]
     warnings = tuple(_list_pair_warnings(data, n, curve.units, context.options.same_from))
     return make_task_outcome(
-        HEADLINE,
-        measured[HEADLINE],
-        items,
-        n=n,
-        scores=scores,
-        skipped=lost.skipped,
-        warnings=warnings,
-        counts=counts,
+        HEADLINE, measured[HEADLINE], items, n=n, scores=scores, skipped=lost.skipped, warnings=warnings, counts=counts
     )
 
 
@@ -134,9 +113,7 @@ def _explain_too_few_independent_pairs(same: Mask, groups: NDArray[np.int64] | N
     return f"if pairs that share a text count once, {reason}" if reason else ""
 
 
-def _list_pair_warnings(
-    data: PairsWithSliceColumns, n: int, units: int, same_from: float | None
-) -> Iterator[str]:
+def _list_pair_warnings(data: PairsWithSliceColumns, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
         yield f"pairs that share a text count as one: {n:,} pairs form {units:,} groups, on which guarantees are based"
     if same_from is not None and not data.is_graded:
@@ -161,9 +138,7 @@ def _fit_dataset_curve(
 ) -> tuple[SamenessProbabilityCurve, CalibrationCurveChoice]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
     rng = make_seeded_generator(seed, "bootstrap", dataset, "calibration")
-    return fit_calibration_curve(
-        np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng
-    )
+    return fit_calibration_curve(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
 
 
 def _renumber_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
@@ -176,11 +151,7 @@ def _renumber_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) 
 
 
 def score_heldout_probabilities(
-    held: Values,
-    same: Mask,
-    groups: NDArray[np.int64] | None,
-    context: CalibrationContext,
-    noun: str = "pairs",
+    held: Values, same: Mask, groups: NDArray[np.int64] | None, context: CalibrationContext, noun: str = "pairs"
 ) -> dict[str, Estimate]:
     """What is measured of held-out probabilities (n,): log loss, Brier score, the share that is the same, and as skill
     the share of the uncertainty that similarity takes away, 1 less log loss over that of the base rate."""
@@ -212,9 +183,7 @@ def make_score_rows_of_calibration(
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (
-        row for threshold in curve.thresholds for row in _list_threshold_promise_scores(threshold, noun)
-    )
+    yield from (row for threshold in curve.thresholds for row in _list_threshold_promise_scores(threshold, noun))
     yield from _list_mistake_cost_scores(curve.cost)
     yield from _list_precision_recall_by_share(similar, same)
 
@@ -248,13 +217,7 @@ def _list_threshold_promise_scores(threshold: AcceptanceThreshold, noun: str) ->
         estimate = wilson(hits / of, of)
         sample = "Wilson, in the sample used to choose the threshold"
         yield Score(
-            f"sample_{name}",
-            hits / of,
-            of,
-            estimate.low,
-            estimate.high,
-            variant=threshold.measure,
-            method=sample,
+            f"sample_{name}", hits / of, of, estimate.low, estimate.high, variant=threshold.measure, method=sample
         )
 
 
@@ -271,9 +234,7 @@ def explain_missing_threshold(threshold: AcceptanceThreshold, noun: str = "pairs
     if threshold.best is None or threshold.most is None:
         return labelled
     count = count_fewest_pairs_to_accept(threshold.n, threshold.aim, threshold.confidence)
-    top = (
-        f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
-    )
+    top = f"the {count:,} {'most similar' if noun == 'pairs' else 'highest'} {noun} reach {threshold.best:.2f}"
     if threshold.most >= threshold.aim:
         return f"{labelled}, and it is unclear how many would be enough: {top}, at most {threshold.most:.2f}"
     return f"no number of labels would be enough: {top}"
@@ -322,21 +283,12 @@ def _make_pairs_task(shapes: tuple[str, ...]) -> Task:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
     return Task(
-        "pairs",
-        "Pairs",
-        shapes,
-        HEADLINE,
-        2,
-        fit_system_on_pairs,
-        make_pairs_loader(shapes),
-        collect_text_fields,
+        "pairs", "Pairs", shapes, HEADLINE, 2, fit_system_on_pairs, make_pairs_loader(shapes), collect_text_fields
     )
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(
-    "pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same"
-)
+TASKS.add("pairs", "embassay.protocols.calibration.protocol:pairs", "the probability that two texts mean the same")
 GRADED: Registry[Task] = Registry("task", makes=[("name", "headline")])
 GRADED.add(
     "pairs",
@@ -381,9 +333,7 @@ class CalibrationProtocol(TaskProtocol):
         """Find the file of a system's calibration on a dataset."""
         return self.folder.path / "calibrations" / f"{slugify_name(system)}--{slugify_name(dataset)}.json"
 
-    def _make_calibration(
-        self, plan: Plan, system: PlannedSystem, dataset: str, source: str
-    ) -> Calibration | None:
+    def _make_calibration(self, plan: Plan, system: PlannedSystem, dataset: str, source: str) -> Calibration | None:
         request = plan.request
         values = read_pair_scores_from_cell(self.folder.locate_cell_items("pairs", dataset, system.name))
         if values is None:
@@ -393,9 +343,7 @@ class CalibrationProtocol(TaskProtocol):
         groups = _renumber_groups(context.number_item_groups(values.ids), np.arange(len(values.ids)))
         curve, _ = fit_sameness_probability_curve(values.similar, values.same, groups, context)
         rows = {key: row for row, key in enumerate(loaded.data.ids)}
-        texts = tuple(
-            [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
-        )
+        texts = tuple([column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second))
         rng = make_seeded_generator(request.seed, "reference", dataset)
         reference = sample_reference_features(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
@@ -505,9 +453,7 @@ def check_any_calibrated(out: Path) -> None:
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
     real = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}
-    rows = [
-        row for row in folder.read_results() if row.system in real and row.measure == HEADLINE and row.dataset
-    ]
+    rows = [row for row in folder.read_results() if row.system in real and row.measure == HEADLINE and row.dataset]
     if any(row.value is not None for row in rows):
         return
     raise DataError(

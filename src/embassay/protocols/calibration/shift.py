@@ -42,9 +42,7 @@ def measure_pair_features(similar: Values, first: Sequence[str], second: Sequenc
     """The numbers of pairs (n,) by name; of scores alone (no texts), the similarity alone."""
     if not len(first):
         return {SIMILARITY: similar}
-    rows = np.array(
-        list(starmap(_compute_text_pair_features, zip(first, second, strict=True))), dtype=np.float64
-    )
+    rows = np.array(list(starmap(_compute_text_pair_features, zip(first, second, strict=True))), dtype=np.float64)
     names = [name for name in FEATURES if name != SIMILARITY]
     return {SIMILARITY: similar} | {name: rows[:, place] for place, name in enumerate(names)}
 
@@ -80,8 +78,7 @@ def sample_pair_features_each_sorted(
     size = len(numbers[SIMILARITY])
     rows = rng.permutation(size)[:KEPT]
     return {
-        name: tuple(round(float(value), _DIGITS) for value in np.sort(values[rows]))
-        for name, values in numbers.items()
+        name: tuple(round(float(value), _DIGITS) for value in np.sort(values[rows])) for name, values in numbers.items()
     }
 
 
@@ -133,9 +130,7 @@ def compare_pair_features(reference: Reference, numbers: Mapping[str, Values]) -
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)
         differences.append(
-            CalibrationPairFeatureShift(
-                name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p
-            )
+            CalibrationPairFeatureShift(name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p)
         )
     return NewPairDifferences(
         len(numbers[SIMILARITY]),

@@ -17,11 +17,7 @@ from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import SamenessProbabilityCurve
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    bootstrap_column_statistics,
-    estimate,
-)
+from embassay.protocols.kernel.estimates import Estimate, bootstrap_column_statistics, estimate
 from embassay.protocols.tasks.task import measure_pair_similarity
 from embassay.records import LabelledTextPairs, LoadedDataset, Score, ScoredTextPairs
 from embassay.text import PERTURBATIONS, perturb_all
@@ -41,9 +37,7 @@ MOST_KINDS, FEWEST = 12, 10
 """A column of more values is no column of kinds; values of fewer pairs are not looked at."""
 TOGETHER = 1_000
 """Pairs of a kind from which on it is resampled with all pairs."""
-NEGATION = frozenset(
-    ["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "without", "n't"]
-)
+NEGATION = frozenset(["no", "not", "never", "none", "nobody", "nothing", "neither", "nor", "cannot", "without", "n't"])
 MARKS = '.,;:!?"()'
 
 Mask = NDArray[np.bool_]
@@ -92,9 +86,7 @@ def make_pairs_loader(
     ) -> LoadedDataset[PairsWithSliceColumns]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
         loaded: LoadedDataset[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = PairsWithSliceColumns(
-            loaded.data, _read_slice_columns_by_pair(dataset, shape, loaded.data.ids)
-        )
+        data = PairsWithSliceColumns(loaded.data, _read_slice_columns_by_pair(dataset, shape, loaded.data.ids))
         warnings = (*loaded.warnings, *_list_unused_weight_warnings(dataset.parts[shape].columns()))
         return LoadedDataset(
             data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
@@ -107,14 +99,10 @@ def _list_unused_weight_warnings(columns: Sequence[str]) -> Iterator[str]:
     """Warn that weights are not used, as exact bounds count pairs and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
-            yield (
-                f"the column {name} is ignored: guarantees count pairs and apply to pairs drawn like these"
-            )
+            yield (f"the column {name} is ignored: guarantees count pairs and apply to pairs drawn like these")
 
 
-def _read_slice_columns_by_pair(
-    dataset: Dataset, shape: str, ids: tuple[str, ...]
-) -> dict[str, tuple[str, ...]]:
+def _read_slice_columns_by_pair(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     source = dataset.parts[shape]
     columns = [name for name in COLUMNS if name in source.columns()]
     if not columns:
@@ -163,25 +151,17 @@ def measure_probability_gaps(
     large = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
     estimated = _average_calibration_errors_by_kind(off, large, context)
     for name, mask in kinds.items():
-        gap = (
-            estimated[name]
-            if name in large
-            else _estimate_mean_calibration_gap(off[mask], context, f"slice {name}")
-        )
+        gap = estimated[name] if name in large else _estimate_mean_calibration_gap(off[mask], context, f"slice {name}")
         yield gap.score("gap", subset=name)
     if context.options.edits:
         yield from _score_damaged_and_negated_pairs(system, data, same, kept, curve, context)
 
 
-def _average_calibration_errors_by_kind(
-    off: Values, kinds: Mapping[str, Mask], context: Any
-) -> dict[str, Estimate]:
+def _average_calibration_errors_by_kind(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
     """The mean of what is off (n,) over the rows of each mask (n,)."""
     if not kinds:
         return {}
-    columns = np.column_stack(
-        [column for mask in kinds.values() for column in (off * mask, mask.astype(float))]
-    )
+    columns = np.column_stack([column for mask in kinds.values() for column in (off * mask, mask.astype(float))])
     # Bound as a default: a lambda would see the last `at` only.
     of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
     estimated = bootstrap_column_statistics(columns, of, context, "slices", "bootstrap over pairs")
@@ -192,9 +172,7 @@ def _estimate_mean_calibration_gap(values: Values, context: Any, stream: str) ->
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
-def list_pair_kinds_with_masks(
-    data: PairsWithSliceColumns, kept: NDArray[np.int64]
-) -> Iterator[tuple[str, Mask]]:
+def list_pair_kinds_with_masks(data: PairsWithSliceColumns, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
     """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
     lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
     low, high = np.quantile(lengths, [1 / 3, 2 / 3])

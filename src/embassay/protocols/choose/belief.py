@@ -142,16 +142,12 @@ def form_belief_from_signals(
     n = len(evidence.scores)
     centred = evidence.scores - evidence.scores.mean(axis=0)
     middle = np.eye(n) - 1 / n
-    unit = (
-        middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
-    )
+    unit = middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
     # The middles of equally likely parts: a mixture of so many normals stands for the Student t.
     places = (np.arange(SIZES) + 0.5) / SIZES
     sizes = weights.scale * weights.freedom / chi2.ppf(places, weights.freedom)
     mean = centred @ weights.weights
-    return SystemScoreBelief(
-        (mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed
-    )
+    return SystemScoreBelief((mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed)
 
 
 def update_belief_by_questions(

@@ -63,10 +63,7 @@ def load_shipped_signal_weights() -> ShippedWeightsWithFitData:
     if tuple(plain["signals"]) != FAMILIES:
         raise AssertionError("weights.json was fitted on other signals: fit it again")
     weights = SignalWeightPosterior(
-        np.array(plain["weights"]),
-        np.array(plain["covariance"]),
-        float(plain["scale"]),
-        float(plain["freedom"]),
+        np.array(plain["weights"]), np.array(plain["covariance"]), float(plain["scale"]), float(plain["freedom"])
     )
     return ShippedWeightsWithFitData(
         weights, float(plain["per_question"]), float(plain["asked_scale"]),
@@ -149,16 +146,10 @@ def count_questions_missing_to_minimum(evidence: SystemSignals, questions: int, 
 def measure_system_signals(answers: Sequence[SystemAnswers]) -> SystemSignals:
     """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
     allow, counts as the mean of the others."""
-    asked = [
-        _measure_nearness_of_own_passages([answer.ranks.get(name, {}) for answer in answers])
-        for name in FAMILIES
-    ]
-    means = [estimate_system_means_despite_gaps(column) for column in asked if len(column)] or [
-        np.zeros(len(answers))
-    ]
+    asked = [_measure_nearness_of_own_passages([answer.ranks.get(name, {}) for answer in answers]) for name in FAMILIES]
+    means = [estimate_system_means_despite_gaps(column) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [
-        estimate_system_means_despite_gaps(column) if len(column) else np.mean(means, axis=0)
-        for column in asked
+        estimate_system_means_despite_gaps(column) if len(column) else np.mean(means, axis=0) for column in asked
     ]
     return build_system_signals(signals, measure_top_ten_overlap([answer.first for answer in answers]))
 
@@ -234,17 +225,7 @@ def conclude_best_system_choice(
         belief, noise, tolerance, count_questions_missing_to_minimum(evidence, questions, len(judged))
     )
     return ChoiceConclusions(
-        dataset,
-        lang,
-        systems,
-        evidence,
-        belief,
-        tolerance,
-        questions,
-        judged,
-        written,
-        labels,
-        tuple(missing),
+        dataset, lang, systems, evidence, belief, tolerance, questions, judged, written, labels, tuple(missing)
     )
 
 
@@ -353,8 +334,7 @@ def make_choice_tables(one: ChoiceConclusions) -> Iterator[ColumnTable]:
     )  # fmt: skip
     others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
     signals = [
-        number_column(name, values.item, 3)
-        for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
+        number_column(name, values.item, 3) for name, values in zip(FAMILIES, one.evidence.values.T, strict=True)
     ]
     signals.append(number_column("agreement", others.item, 3))
     if len(one.written):

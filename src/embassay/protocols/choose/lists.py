@@ -47,9 +47,7 @@ def iterate_questions_with_known_passages(
         doc = drawn.ids[question.row]
         if doc not in seen:
             yield (
-                QuestionWithRightPassages(
-                    doc, (doc,), question.text, "sentence", _extract_document_of_passage_id(doc)
-                ),
+                QuestionWithRightPassages(doc, (doc,), question.text, "sentence", _extract_document_of_passage_id(doc)),
                 "sentence",
             )
 

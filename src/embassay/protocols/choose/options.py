@@ -33,15 +33,11 @@ class ChoiceOptions(Options):
     passages: int = option(500, "Maximum passages to search, drawn at random.")
     questions: int = option(95, "Maximum passages to turn into questions.")
     tolerance: float = option(0.03, "Largest acceptable expected loss in nDCG@10 against the best system.")
-    queries: str = option(
-        "", "Your users' questions, without judgements: a file with a column `text`.", group=DATA
-    )
+    queries: str = option("", "Your users' questions, without judgements: a file with a column `text`.", group=DATA)
     labels: str = option(
         "", "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden."
     )
-    llm: str = option(
-        "", "A chat model that also writes questions: ollama:gemma3:27b. Default: none.", group=SYSTEMS
-    )
+    llm: str = option("", "A chat model that also writes questions: ollama:gemma3:27b. Default: none.", group=SYSTEMS)
     checker: str = option("", "The chat model that checks --llm's questions. Default: --llm.", group=SYSTEMS)
     kinds: str = option("", f"Kinds to write, comma-separated: {', '.join(OF_MODELS)}. Default: all.")
     written_per_kind: int = option(20, "Number of questions to write of each kind.")
@@ -50,9 +46,7 @@ class ChoiceOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 < self.tolerance < 1:
-            raise UsageError(
-                f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03."
-            )
+            raise UsageError(f"tolerance is {self.tolerance:g}.", mend="Use a number between 0 and 1, such as 0.03.")
         check_question_kinds(self.written_question_kinds, OF_MODELS)
         check_language_kind_has_language(self.written_question_kinds, self.into)
         named = next((name for name in ("checker", "kinds", "into") if getattr(self, name)), "")

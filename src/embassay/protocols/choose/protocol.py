@@ -130,8 +130,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         plan = super().plan_run(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
             raise UsageError(
-                "A choice needs at least two systems.",
-                mend="Name two or more: -s bm25 -s wordllama -s minilm.",
+                "A choice needs at least two systems.", mend="Name two or more: -s bm25 -s wordllama -s minilm."
             )
         for dataset in plan.datasets if options.labels else ():
             self._draw_searched_passages(plan, dataset.source)
@@ -163,9 +162,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
             job: Any = cell.job
             asked = self._count_asked_passages(plan, cell.dataset, cell.system)
             key = digest_json([cell.key, asked]) if asked < job.options.questions else cell.key
-            yield replace(
-                cell, key=key, job=replace(job, options=make_choice_cell_options(job.options, path, asked))
-            )
+            yield replace(cell, key=key, job=replace(job, options=make_choice_cell_options(job.options, path, asked)))
 
     def _count_asked_passages(self, plan: Plan, dataset: str, system: str) -> int:
         """How many passages the system is asked about, so far."""
@@ -181,16 +178,10 @@ class SystemChoiceProtocol(RetrieverProtocol):
         written = [
             forecast
             for job, head, kind, drawn in heads
-            for forecast in drafts.forecast_writer_calls_for_drafts(
-                head, job.writer, kind, drawn, self.drafts
-            )
+            for forecast in drafts.forecast_writer_calls_for_drafts(head, job.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast_cost(plan, measure=measure)
-        note = (
-            drafts.describe_forecast_uncertainty(written, self.commissions[0].writer, self.drafts)
-            if written
-            else ""
-        )
+        note = drafts.describe_forecast_uncertainty(written, self.commissions[0].writer, self.drafts) if written else ""
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
@@ -202,16 +193,11 @@ class SystemChoiceProtocol(RetrieverProtocol):
 
     def list_closing_manifest_fields(self, session: CellRunAttempt) -> Mapping[str, Any]:
         """List the closing manifest fields: what became of the questions once they are written."""
-        return {
-            **super().list_closing_manifest_fields(session),
-            **self.list_own_manifest_fields(session.plan),
-        }
+        return {**super().list_closing_manifest_fields(session), **self.list_own_manifest_fields(session.plan)}
 
     def choose_cell_options(self, plan: Plan) -> ChooseProtocolCellOptions:
         """Choose the options of the cells, with the questions that a model wrote."""
-        return make_choice_cell_options(
-            plan.request.options, str(self.folder.path / FILE) if self.written else ""
-        )
+        return make_choice_cell_options(plan.request.options, str(self.folder.path / FILE) if self.written else "")
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages
@@ -245,9 +231,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         for before, asked in pairwise(plan_passage_draw_sizes(session.plan.request.options.questions)):
             contending: dict[tuple[str, str], int] = {}
             for standing in self._list_undecided_conclusions(session, before):
-                contending |= {
-                    (standing.dataset, name): asked for name in find_possible_best_systems(standing)
-                }
+                contending |= {(standing.dataset, name): asked for name in find_possible_best_systems(standing)}
                 listener.interim(describe_further_question_round(standing, before, asked))
             if not contending:
                 break
@@ -275,9 +259,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
 
     def _draw_searched_passages(self, plan: Plan, source: str) -> SearchedPassages:
         request = plan.request
-        return draw_searched_passages(
-            self.load_task_data(request, source, TASK).data, request.options, request.seed
-        )
+        return draw_searched_passages(self.load_task_data(request, source, TASK).data, request.options, request.seed)
 
     def report_interim_results(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Report who may be best of the systems that have answered, while others are to come."""
@@ -289,17 +271,13 @@ class SystemChoiceProtocol(RetrieverProtocol):
             missing = [name for name in _list_contender_names(plan) if name not in answers]
             if len(answers) > 1 and missing:
                 listener.interim(
-                    describe_likely_best(
-                        self._make_choice_conclusions_of_dataset(plan, dataset.name, answers), missing
-                    )
+                    describe_likely_best(self._make_choice_conclusions_of_dataset(plan, dataset.name, answers), missing)
                 )
 
     def _draft_questions_with_models(self, listener: SilentListener, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= drafts.draft_missing_questions(
-                job.writer, job.drawn, path, self.drafts, listener, ledger
-            )
+            self.failed |= drafts.draft_missing_questions(job.writer, job.drawn, path, self.drafts, listener, ledger)
             job.writer.chat.cache.close()
         self.written = self._format_kept_questions_as_json_lines()
 
@@ -329,14 +307,9 @@ class SystemChoiceProtocol(RetrieverProtocol):
     ) -> list[dict[str, Any]]:
         options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
         places = {doc: row for row, doc in enumerate(drawn.ids)}
-        posed = {
-            drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("sentence", ())
-        }
+        posed = {drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("sentence", ())}
         readable = frozenset(drawn.ids[row] for row in drawn.probe.readable)
-        posed |= {
-            item.id: item.text
-            for item in read_written_questions(str(self.folder.path / FILE), result.dataset)
-        }
+        posed |= {item.id: item.text for item in read_written_questions(str(self.folder.path / FILE), result.dataset)}
         posed |= read_user_questions(make_choice_cell_options(options, "")).queries
         return [
             {
@@ -357,9 +330,7 @@ class SystemChoiceProtocol(RetrieverProtocol):
         options, drawn = plan.request.options, self._draw_searched_passages(plan, source)
         asked = min(self._count_asked_passages(plan, dataset, name) for name in answers)
         questions = dict(
-            iterate_questions_with_known_passages(
-                drawn, options, str(self.folder.path / FILE), dataset, asked
-            )
+            iterate_questions_with_known_passages(drawn, options, str(self.folder.path / FILE), dataset, asked)
         )
         families = {question.id: family for question, family in questions.items()}
         lists, ranks = {}, {}
@@ -374,14 +345,11 @@ class SystemChoiceProtocol(RetrieverProtocol):
         """The call from Python that makes the run, for its manifest."""
         return f"embassay.choose({list(request.systems)!r}, {request.datasets[0]!r}, out={str(out)!r})"
 
-    def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
-    ) -> RunConclusions:
+    def draw_conclusions(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]) -> RunConclusions:
         """Conclude who finds what, P(best), expected regret, and what labels would decide."""
         before = super().draw_conclusions(plan, records, rows)
         answered = {
-            dataset.name: self._read_answers_by_contender(plan, dataset.name, records)
-            for dataset in plan.datasets
+            dataset.name: self._read_answers_by_contender(plan, dataset.name, records) for dataset in plan.datasets
         }
         settled = [
             self._make_choice_conclusions_of_dataset(plan, name, heard)

@@ -93,9 +93,7 @@ class PassagesAndExtractedQuestions:
     unasked: int = 0
     readable: frozenset[int] = frozenset()
 
-    def list_questions_of_first_passages(
-        self, passages: int, after: int = 0
-    ) -> dict[str, tuple[PassageQuestion, ...]]:
+    def list_questions_of_first_passages(self, passages: int, after: int = 0) -> dict[str, tuple[PassageQuestion, ...]]:
         """The questions of the first passages of the draw, by family; without those `after` so many."""
         rows = {question.row for question in self.questions.get("sentence", ())[after:passages]}
         asked = (
@@ -136,9 +134,7 @@ def take_passage_sentences_for_questions(
             posed[family].append(PassageQuestion(row, text))
     questions = {name: tuple(group) for name, group in posed.items() if group}
     alone = [row for row in readable if sentences[row][0].stands_alone]
-    return PassagesAndExtractedQuestions(
-        tuple(bodies), questions, halved, unasked, frozenset(alone or readable)
-    )
+    return PassagesAndExtractedQuestions(tuple(bodies), questions, halved, unasked, frozenset(alone or readable))
 
 
 def _has_enough_self_contained_passages(readable: int, passages: int, most: int) -> bool:
@@ -164,8 +160,7 @@ def list_askable_sentences_by_text(
         return times[prose.text] == 1 and telling >= TELLING and left >= LEFT
 
     fit = [
-        [prose for prose in of_text if can_ask_sentence(text, prose)]
-        for text, of_text in zip(texts, read, strict=True)
+        [prose for prose in of_text if can_ask_sentence(text, prose)] for text, of_text in zip(texts, read, strict=True)
     ]
     alone = [[prose for prose in of_text if prose.stands_alone] for of_text in fit]
     if sum(map(bool, alone)) >= most:
@@ -216,9 +211,7 @@ def take_sentence_out(body: str, rng: np.random.Generator) -> tuple[str, str, bo
     ends = list(find_sentence_ends(body))
     code = find_code_fences(body)
     spans = [
-        (a, b)
-        for a, b in pairwise([0, *ends])
-        if _is_askable_prose(body, a, b) and not _overlaps_any_span(code, a, b)
+        (a, b) for a, b in pairwise([0, *ends]) if _is_askable_prose(body, a, b) and not _overlaps_any_span(code, a, b)
     ]
     if len(spans) < 2:
         parts = split_text_at_blanks(body)
@@ -365,9 +358,7 @@ def draw_searched_passages(data: TitledPassages, options: ChoiceOptions, seed: i
 
 
 @lru_cache(maxsize=4)
-def _draw_searched_passages_with_judged(
-    data: TitledPassages, options: ChoiceOptions, seed: int
-) -> SearchedPassages:
+def _draw_searched_passages_with_judged(data: TitledPassages, options: ChoiceOptions, seed: int) -> SearchedPassages:
     asked = read_user_questions(options) if options.labels else UserQuestionsWithJudgements({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
@@ -451,9 +442,7 @@ class ChooseProtocolCellOptions(ChoiceOptions):
     asked: int = 0
 
 
-def make_choice_cell_options(
-    options: ChoiceOptions, written: str, asked: int = 0
-) -> ChooseProtocolCellOptions:
+def make_choice_cell_options(options: ChoiceOptions, written: str, asked: int = 0) -> ChooseProtocolCellOptions:
     """The options of a run for its cells, which ask about all passages that give a question or the first `asked`."""
     own = {field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}
     return ChooseProtocolCellOptions(**own, written=written, asked=asked or options.questions)
@@ -490,9 +479,7 @@ class QuestionWritingTask:
             if draft.is_kept
         ]
         gone = set(
-            find_positions_of_near_duplicates(
-                [draft.question for _, draft in numbered], self.writer.options.near
-            )
+            find_positions_of_near_duplicates([draft.question for _, draft in numbered], self.writer.options.near)
         )
         return [
             {
@@ -536,17 +523,11 @@ def open_choice_question_writer(
 
 
 def make_question_commission(
-    writer: QuestionWriterAndChecker,
-    kinds: Sequence[str],
-    dataset: Dataset,
-    name: str,
-    searched: Container[str],
+    writer: QuestionWriterAndChecker, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> QuestionWritingTask:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
     passages = [passage for passage in read_corpus_passages_with_origin(dataset) if passage.id in searched]
-    return QuestionWritingTask(
-        name, writer, draw_passages_by_kind(passages, kinds, writer.options, writer.seed, name)
-    )
+    return QuestionWritingTask(name, writer, draw_passages_by_kind(passages, kinds, writer.options, writer.seed, name))
 
 
 def read_written_questions(path: str, dataset: str) -> tuple[ModelWrittenQuestion, ...]:
@@ -566,9 +547,7 @@ def read_written_questions(path: str, dataset: str) -> tuple[ModelWrittenQuestio
 
 
 def build_written_questions_record(
-    commissions: Sequence[QuestionWritingTask],
-    drafts: Mapping[str, QuestionDraftWithResult],
-    failed: Mapping[Any, str],
+    commissions: Sequence[QuestionWritingTask], drafts: Mapping[str, QuestionDraftWithResult], failed: Mapping[Any, str]
 ) -> dict[str, Any]:
     """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
     if not commissions:
@@ -593,6 +572,4 @@ def make_draft_outcome_tables(
     for job in commissions:
         counts = job.counts(drafts)
         outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
-        yield make_question_outcomes_table(
-            "choice_drafts", "Generated questions by outcome", counts, outcomes
-        )
+        yield make_question_outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)

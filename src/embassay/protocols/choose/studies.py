@@ -69,9 +69,7 @@ def write_grading_study(
 
     items = [
         ShownItemRow(
-            id=f"q{number}",
-            task=TASK,
-            payload=_make_grading_item_payload(row, lists.get(row["id"], ()), seed),
+            id=f"q{number}", task=TASK, payload=_make_grading_item_payload(row, lists.get(row["id"], ()), seed)
         )
         for number, row in enumerate(rows, 1)
     ]
@@ -89,9 +87,7 @@ def write_grading_study(
     return write_study(_choose_study_folder(run, study), study, items, ())
 
 
-def _make_grading_item_payload(
-    row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int
-) -> dict[str, Any]:
+def _make_grading_item_payload(row: Mapping[str, Any], lists: Sequence[Sequence[str]], seed: int) -> dict[str, Any]:
     texts = {passage["id"]: passage["text"] for passage in row["passages"]}
     in_turn = (doc for docs in zip_longest(*lists) for doc in docs if doc in texts)
     # In turn, so that no system has more of its passages read than another.
@@ -117,9 +113,7 @@ def _choose_study_folder(run: Path, study: StudyFile) -> Path:
 
 def _is_study_answered(folder: Path) -> bool:
     # What serves it keeps its links and answers beside it.
-    return any(
-        (folder / name).exists() for name in ("answers.sqlite3", "database", "serve.key", "annotations")
-    )
+    return any((folder / name).exists() for name in ("answers.sqlite3", "database", "serve.key", "annotations"))
 
 
 def find_last_study(run: Path) -> Path | None:

@@ -55,9 +55,7 @@ class ChoiceContext(evaluation.TaskContext):
             object.__setattr__(self, "options", make_choice_cell_options(self.options, ""))
 
 
-def evaluate_passage_search_of_system(
-    system: Similarity, data: TitledPassages, context: ChoiceContext
-) -> TaskOutcome:
+def evaluate_passage_search_of_system(system: Similarity, data: TitledPassages, context: ChoiceContext) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
     drawn, options = draw_searched_passages(data, context.options, context.seed), context.options
     draws = [n for n in plan_passage_draw_sizes(options.questions) if n <= options.asked]
@@ -144,11 +142,7 @@ def _estimate_mean_score(values: NDArray[np.float64], context: ChoiceContext, pu
 
 
 def _score_search_by_model_questions(
-    system: Similarity,
-    drawn: SearchedPassages,
-    context: ChoiceContext,
-    items: Items,
-    rankings: _TopTenPassageColumns,
+    system: Similarity, drawn: SearchedPassages, context: ChoiceContext, items: Items, rankings: _TopTenPassageColumns
 ) -> Iterator[Score]:
     """Search the passages as they are for the questions that a model asked."""
     places = {doc: row for row, doc in enumerate(drawn.ids)}
@@ -215,9 +209,7 @@ def make_system_choice_task() -> Task:
         loaded: LoadedDataset[Any] = documents.load("documents", limit=limit, seed=seed)
         titles = _read_passage_titles(documents) if "title" in documents.parts["documents"].columns() else {}
         data = loaded.data
-        return replace(
-            loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids])
-        )
+        return replace(loaded, data=TitledPassages(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids]))
 
     def collect_text_fields(data: TitledPassages) -> Fields:
         return {"text": (data.ids, data.texts)}
@@ -247,6 +239,4 @@ def _read_passage_titles(dataset: Dataset) -> dict[str, str]:
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(
-    TASK, "embassay.protocols.choose.task:make_system_choice_task", "which system to use, without labels"
-)
+TASKS.add(TASK, "embassay.protocols.choose.task:make_system_choice_task", "which system to use, without labels")

@@ -118,9 +118,7 @@ def _iterate_reranking_reference_rows(data: Any) -> Iterator[ReferenceFileRowWit
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
         fields: dict[str, Any] = {"query": queries, "_hteb_split": "test"}
-        slots: list[tuple[str, int | None, str]] = [
-            ("query", i, f"query:{key}:{i}") for i in range(len(queries))
-        ]
+        slots: list[tuple[str, int | None, str]] = [("query", i, f"query:{key}:{i}") for i in range(len(queries))]
         for name, side in zip(("positive", "negative"), sides, strict=True):
             fields[name] = [data.candidates[row][i] for i in side]
             slots += [(name, place, f"candidate:{key}:{i}") for place, i in enumerate(side)]
@@ -133,29 +131,15 @@ _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id
 def _list_reference_rows_of_retrieval_set(data: Any) -> Iterator[ReferenceFileRowWithSlots]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
     for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
-        fields = {
-            **_EMPTY,
-            "_id": key,
-            "title": title,
-            "text": strip_title(text, title),
-            "_hteb_part": "corpus",
-        }
+        fields = {**_EMPTY, "_id": key, "title": title, "text": strip_title(text, title), "_hteb_part": "corpus"}
         slots = [("title", None, f"title:{key}")] if title else []
-        yield ReferenceFileRowWithSlots(
-            {**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")]
-        )
+        yield ReferenceFileRowWithSlots({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
     for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
         fields = {**_EMPTY, "_id": key, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
         yield ReferenceFileRowWithSlots(fields, [("text", None, f"query:{key}")])
     for query in data.queries.ids:
         for doc, gain in data.qrels[query].items():
-            fields = {
-                **_EMPTY,
-                "query-id": query,
-                "corpus-id": doc,
-                "score": int(gain),
-                "_hteb_part": "qrels",
-            }
+            fields = {**_EMPTY, "query-id": query, "corpus-id": doc, "score": int(gain), "_hteb_part": "qrels"}
             yield ReferenceFileRowWithSlots({**fields, "_hteb_split": "test"})
 
 
@@ -207,8 +191,7 @@ def export(
         if len(dataset.tasks) != 1:
             tasks = ", ".join(task.task for task in dataset.tasks)
             raise UsageError(
-                f"A file contains one task, but {dataset.name!r} is used for {tasks}.",
-                mend="Choose one with -t.",
+                f"A file contains one task, but {dataset.name!r} is used for {tasks}.", mend="Choose one with -t."
             )
         for name, of in TRANSFORMATIONS.items():
             if name in kept.sources and (request.transformations == () or name in request.transformations):
@@ -259,19 +242,10 @@ class _TransformationRunWriter:
         import polars as pl
 
         source = self.kept.source(self.by.of.name)
-        rows = make_reference_rows(
-            self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options
-        )
+        rows = make_reference_rows(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
         said = [row.replace_slot_texts(self._find_wording_for_place) for row in rows]
-        metadata = self._make_transformation_metadata(
-            rows, generator or source.paraphraser, date or None, source.about
-        )
-        folder = (
-            root
-            / encode_generator_folder(metadata["generator_model"])
-            / metadata["dataset"]
-            / self.by.of.name
-        )
+        metadata = self._make_transformation_metadata(rows, generator or source.paraphraser, date or None, source.about)
+        folder = root / encode_generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
         folder = folder / str(self.seed)
         data, meta, file = make_transformed_set_file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
@@ -292,11 +266,7 @@ class _TransformationRunWriter:
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
     def _make_transformation_metadata(
-        self,
-        rows: Sequence[ReferenceFileRowWithSlots],
-        generator: str,
-        date: str | None,
-        about: Mapping[str, Any],
+        self, rows: Sequence[ReferenceFileRowWithSlots], generator: str, date: str | None, about: Mapping[str, Any]
     ) -> dict[str, Any]:
         drawn, of = about.get("sampling") or {}, self.by.of
         metadata: dict[str, Any] = {
@@ -428,25 +398,17 @@ class _ReferenceRecordReader:
     languages: Sequence[str]
     seed: int
 
-    def read_slot_outcomes(
-        self, before: Any, after: Any, line: int
-    ) -> Iterator[tuple[bool, ParaphraseOutcome]]:
+    def read_slot_outcomes(self, before: Any, after: Any, line: int) -> Iterator[tuple[bool, ParaphraseOutcome]]:
         """Read what came of every slot of a record that is not blank."""
         for record in (before, after):
             if not record:
-                raise self._make_record_error(
-                    "a record is missing", line, "an original and its transformation", "null"
-                )
+                raise self._make_record_error("a record is missing", line, "an original and its transformation", "null")
         label = next((before[name] for name in ("language", "lang", "languages") if before.get(name)), "")
         label = "-".join(map(str, label)) if isinstance(label, list) else str(label)
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
-        for name in find_record_fields_with_slots(
-            before, corpus=self.found.metadata.get("transform_corpus", True)
-        ):
+        for name in find_record_fields_with_slots(before, corpus=self.found.metadata.get("transform_corpus", True)):
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
-            for text, wording in self._pair_texts_with_wordings(
-                before.get(name), after.get(name), name, line
-            ):
+            for text, wording in self._pair_texts_with_wordings(before.get(name), after.get(name), name, line):
                 if text.strip():
                     yield (
                         name in RIGHT,
@@ -455,9 +417,7 @@ class _ReferenceRecordReader:
                         ),
                     )
 
-    def _pair_texts_with_wordings(
-        self, text: Any, wording: Any, name: str, line: int
-    ) -> Iterator[tuple[str, str]]:
+    def _pair_texts_with_wordings(self, text: Any, wording: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
         """Pair every text within a field with its wording; "" where that is missing."""
         if isinstance(text, str):
             if wording is not None and not isinstance(wording, str):
@@ -482,9 +442,7 @@ class _ReferenceRecordReader:
 def _make_imported_paraphrase_outcome(text: str, wording: str, lang: str, seed: int) -> ParaphraseOutcome:
     if not wording.strip():
         return ParaphraseOutcome(text, lang, "", "", "failed", "the authors' file has no text", 0, seed)
-    return ParaphraseOutcome(
-        text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed
-    )
+    return ParaphraseOutcome(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -515,17 +473,9 @@ def import_reference_transformation_files(
         of_name = [file for file in files if file.place[0] == name]
         if not of_name:
             continue
-        content = digest_json(
-            [[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name]
-        )
-        about = {
-            "model": model,
-            "transformation": name,
-            "sampling": _read_sampling_settings(of_name[0].metadata),
-        }
-        kept.add(
-            sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about)
-        )
+        content = digest_json([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name])
+        about = {"model": model, "transformation": name, "sampling": _read_sampling_settings(of_name[0].metadata)}
+        kept.add(sets.WordingSource(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
         for ask in of_name:
             rows = _number_texts_with_differing_wordings(read[ask.place][0])
             _, dataset, seed = ask.place

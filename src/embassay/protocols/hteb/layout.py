@@ -55,8 +55,7 @@ def encode_generator_folder(model: str) -> str:
     """
     if _is_model_path(model):
         raise UsageError(
-            f"{model!r} is not a valid model name.",
-            mend="Use the model's name on its hub: --generator ORG/MODEL.",
+            f"{model!r} is not a valid model name.", mend="Use the model's name on its hub: --generator ORG/MODEL."
         )
     name = quote(model, safe="").replace("~", "%7E")
     # Windows takes no dot at the end of a name.
@@ -68,18 +67,12 @@ def encode_generator_folder(model: str) -> str:
     name = name.replace("%", "~")
     # Most file systems take no longer names.
     if len(name.encode()) > 255:
-        raise UsageError(
-            f"{model[:60]!r}… is too long for a folder name.", mend="Use a shorter name for --generator."
-        )
+        raise UsageError(f"{model[:60]!r}… is too long for a folder name.", mend="Use a shorter name for --generator.")
     return name
 
 
 def _is_model_path(model: str) -> bool:
-    return (
-        not model.strip()
-        or model.startswith(("/", "./", "../", "~", "\\"))
-        or bool(re.match(r"[A-Za-z]:\\", model))
-    )
+    return not model.strip() or model.startswith(("/", "./", "../", "~", "\\")) or bool(re.match(r"[A-Za-z]:\\", model))
 
 
 def decode_generator_folder(folder: str) -> str:
@@ -127,11 +120,7 @@ def upgrade_and_validate_metadata(metadata: Any, path: Path) -> dict[str, Any]:
     told = _upgrade_metadata(metadata)
     for fault in _list_metadata_key_faults(told):
         raise DataError(
-            fault.what,
-            path=path,
-            expected=fault.expected,
-            found=str(fault.found)[:80],
-            mend="Download the file again.",
+            fault.what, path=path, expected=fault.expected, found=str(fault.found)[:80], mend="Download the file again."
         )
     return dict(told)
 
@@ -169,19 +158,10 @@ def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
     if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
         yield MetadataLayoutFault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
-        yield MetadataLayoutFault(
-            "the dataset is not a plain name", "a text without a slash", told["dataset"]
-        )
+        yield MetadataLayoutFault("the dataset is not a plain name", "a text without a slash", told["dataset"])
     if not isinstance(told["generator_model"], str) or _is_model_path(told["generator_model"]):
-        yield MetadataLayoutFault(
-            "the generator is not a valid model name", "ORG/MODEL", told["generator_model"]
-        )
-    for name, least in (
-        ("seed_transform", 0),
-        ("max_model_length", 1),
-        ("max_tokens", 1),
-        ("max_retries", 0),
-    ):
+        yield MetadataLayoutFault("the generator is not a valid model name", "ORG/MODEL", told["generator_model"])
+    for name, least in (("seed_transform", 0), ("max_model_length", 1), ("max_tokens", 1), ("max_retries", 0)):
         if not _is_count(told[name]) or told[name] < least:
             yield MetadataLayoutFault(f"{name} is not a whole number", f"{least} or more", told[name])
     date = told["generation_datetime"]
@@ -191,9 +171,7 @@ def _find_required_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
 
 def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLayoutFault]:
     selection = told.get("translation_language_selection", "dataset")
-    if selection != "dataset" or ("translation_language_selection" in told) > (
-        told["transformation"] == "translation"
-    ):
+    if selection != "dataset" or ("translation_language_selection" in told) > (told["transformation"] == "translation"):
         yield MetadataLayoutFault(
             "the choice of languages is invalid", '"dataset", and only for translation', selection
         )
@@ -204,18 +182,12 @@ def _find_optional_field_faults(told: Mapping[str, Any]) -> Iterator[MetadataLay
         and 0 < expansion < told["max_model_length"]
     ):
         yield MetadataLayoutFault(
-            "max_tokens_expansion is invalid",
-            "only for summarised_expansion, below max_model_length",
-            expansion,
+            "max_tokens_expansion is invalid", "only for summarised_expansion, below max_model_length", expansion
         )
     if not re.fullmatch("[0-9a-f]{40}", str(told.get("source_revision", "0" * 40))):
-        yield MetadataLayoutFault(
-            "the revision is not a commit", "40 hexadecimal digits", told["source_revision"]
-        )
+        yield MetadataLayoutFault("the revision is not a commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
-        yield MetadataLayoutFault(
-            "transform_corpus is not a boolean", "true or false", told["transform_corpus"]
-        )
+        yield MetadataLayoutFault("transform_corpus is not a boolean", "true or false", told["transform_corpus"])
     entry = read_reference_dataset_settings().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
@@ -251,10 +223,8 @@ def _find_metadata_statistics_faults(counts: Any, retries: int) -> Iterator[Meta
     total, targeted, texts, rows, failed, unchanged = (counts[name] for name in COUNTS)
     sums = {
         "fallbacks and unchanged texts: at most all texts": failed + unchanged <= texts,
-        "records with texts: at most all records": targeted <= min(total, texts)
-        and bool(targeted) == bool(texts),
-        "records with fallbacks: at most all fallbacks": rows <= min(targeted, failed)
-        and bool(rows) == bool(failed),
+        "records with texts: at most all records": targeted <= min(total, texts) and bool(targeted) == bool(texts),
+        "records with fallbacks: at most all fallbacks": rows <= min(targeted, failed) and bool(rows) == bool(failed),
     }
     for what, holds in sums.items():
         if not holds:
@@ -269,9 +239,7 @@ def _find_retry_count_faults(counts: Mapping[str, Any], retries: int) -> Iterato
     fits = _is_count(retried) and _is_count(recovered) and retried <= texts and (not retried or retries > 0)
     if not fits or recovered > min(retried, texts - failed):
         yield MetadataLayoutFault(
-            "the retries do not add up",
-            "recovered at most retried, retried at most all",
-            [retried, recovered],
+            "the retries do not add up", "recovered at most retried, retried at most all", [retried, recovered]
         )
     if not isinstance(reasons, dict) or not all(_is_count(n) and n for n in reasons.values()):
         yield MetadataLayoutFault("the reasons are not counts", "an object of whole numbers above 0", reasons)
@@ -300,9 +268,7 @@ def list_newest_reference_file_pairs(
     """The newest pair of files in every folder under `root`. DataError for half a pair, two of one date, a link, and
     for metadata that are not HTEB's; UsageError where there is none, or several generators and none is named."""
     if not root.is_dir():
-        raise DataError(
-            "there is no folder here", path=root, expected="ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED"
-        )
+        raise DataError("there is no folder here", path=root, expected="ROOT/GENERATOR/DATASET/TRANSFORMATION/SEED")
     every = sorted(path for path in root.iterdir() if path.is_dir() and path.name != "raw_sources")
     chosen = [path for path in every if not generator or path.name == encode_generator_folder(generator)]
     if len(chosen) != 1:
@@ -310,15 +276,10 @@ def list_newest_reference_file_pairs(
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
     wanted = {find_dataset_name_in_reference(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    newest = [
-        _find_newest_data_metadata_pair(path)
-        for path in folders
-        if not wanted or path.parents[1].name in wanted
-    ]
+    newest = [_find_newest_data_metadata_pair(path) for path in folders if not wanted or path.parents[1].name in wanted]
     if not newest:
         raise UsageError(
-            f"{chosen[0]} has no transformed dataset"
-            + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
+            f"{chosen[0]} has no transformed dataset" + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
             mend="Give the folder that contains the generators' folders.",
         )
     return newest
@@ -331,9 +292,7 @@ def _find_newest_data_metadata_pair(folder: Path) -> ReferenceLayoutFile:
     for path in (*data.values(), *metadata.values()):
         if path.is_symlink():
             raise DataError(
-                "this is a symbolic link, which is not allowed",
-                path=path,
-                mend="Replace it with the file itself.",
+                "this is a symbolic link, which is not allowed", path=path, mend="Replace it with the file itself."
             )
     if odd := sorted(data.keys() ^ metadata.keys()):
         raise DataError(
@@ -347,9 +306,7 @@ def _find_newest_data_metadata_pair(folder: Path) -> ReferenceLayoutFile:
     read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
     dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:
-        raise DataError(
-            "two pairs of files have the same date", path=folder, found=dates[-1], mend="Remove one pair."
-        )
+        raise DataError("two pairs of files have the same date", path=folder, found=dates[-1], mend="Remove one pair.")
     return read[-1]
 
 
@@ -365,10 +322,7 @@ def _read_reference_metadata_file(path: Path, end: str) -> dict[str, Any]:
     _require_equal("the metadata belongs to another folder", path, "/".join(folders), "/".join(places))
     if end:
         _require_equal(
-            "the file's name and its metadata have different hashes",
-            path,
-            f"_{hash_generation_metadata(told)}",
-            end,
+            "the file's name and its metadata have different hashes", path, f"_{hash_generation_metadata(told)}", end
         )
     return told
 

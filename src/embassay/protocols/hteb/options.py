@@ -92,9 +92,7 @@ def draw_text_language(seed: int, ordinal: int, candidates: Sequence[str]) -> st
 
 def make_text_seed(seed: int, ordinal: int) -> int:
     """A seed of a text's own, of 31 bits: neighbouring runs and texts have nothing in common."""
-    return (
-        int.from_bytes(hashlib.blake2b(f"{seed}\0{ordinal}".encode(), digest_size=8).digest()) % 2_000_000_000
-    )
+    return int.from_bytes(hashlib.blake2b(f"{seed}\0{ordinal}".encode(), digest_size=8).digest()) % 2_000_000_000
 
 
 def exclude_own_languages(languages: Sequence[str], own: Sequence[str]) -> tuple[str, ...]:
@@ -173,10 +171,7 @@ class HtebOptions(PtebOptions):
         "each", "Average the languages' scores, or pool all pairs (`reference`).", "H10"
     )
     corpus: Literal["reference", "queries-only"] = option(
-        "reference",
-        "Also transform documents and candidates (`reference`), or only queries.",
-        "H2",
-        group=DATA,
+        "reference", "Also transform documents and candidates (`reference`), or only queries.", "H2", group=DATA
     )
     semrel: Literal["english", "reference"] = option(
         "english", "SemRel2024 of the suite hteb-en: English, or all 14 languages (`reference`).", "H14"
@@ -188,9 +183,7 @@ class HtebOptions(PtebOptions):
         "role", "Use only query and document prompts, or also a model's task prompts (`reference`).", "H12"
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
-        "reference",
-        "Start k-means from each run's seed (`reference`), or always from the first run's seed.",
-        "H9",
+        "reference", "Start k-means from each run's seed (`reference`), or always from the first run's seed.", "H9"
     )
 
 
@@ -209,9 +202,7 @@ class TransformOptions:
         "reference", "Keep a text of the wrong length (`reference`), or generate it again.", "H1"
     )
     seeds: Literal["reference", "independent"] = option(
-        "reference",
-        "Let seeds of neighbouring runs and texts overlap (`reference`), or use independent seeds.",
-        "H5",
+        "reference", "Let seeds of neighbouring runs and texts overlap (`reference`), or use independent seeds.", "H5"
     )
     documents: Literal["one-language", "reference"] = option(
         "one-language", "Use one language for title and body, or one for each (`reference`).", "H6"
@@ -264,8 +255,7 @@ def check_transformations(names: tuple[str, ...]) -> None:
             near = get_close_matches(name, TRANSFORMATIONS, n=1)
             raise UsageError(
                 f"There is no transformation called {name!r}.",
-                mend=(f"Did you mean {near[0]}? " if near else "")
-                + f"Use one of {', '.join(TRANSFORMATIONS)}.",
+                mend=(f"Did you mean {near[0]}? " if near else "") + f"Use one of {', '.join(TRANSFORMATIONS)}.",
             )
         if names.count(name) > 1:
             raise UsageError(f"The transformation {name!r} is named twice.", mend="Name each once.")
@@ -287,9 +277,7 @@ def parse_transformations(given: Sequence[str]) -> tuple[str, ...]:
         name
         for word in words
         for name in (
-            [name for name in TRANSFORMATIONS if TRANSFORMATIONS[name].axis == word]
-            if word in AXES
-            else [word]
+            [name for name in TRANSFORMATIONS if TRANSFORMATIONS[name].axis == word] if word in AXES else [word]
         )
     ]
     check_transformations(tuple(dict.fromkeys(named)))
@@ -348,9 +336,7 @@ class HtebRequest(request.RunRequest):
         "Leave out a failed text, or use the original (`reference`).",
         name="--failed", words={"leave-out": "leave out", REFERENCE: "original"}
     )  # fmt: skip
-    exclude_copied: bool = option(
-        False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
-    )
+    exclude_copied: bool = option(False, "Leave out texts that came back unchanged.", name="--exclude-unchanged")
     last_seeds: tuple[tuple[str, int], ...] = redeclare_option(RewordingRepeatOptions, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to test whether the gap shrinks with size.",

@@ -113,9 +113,7 @@ class TransformationScoreLevels:
         parts = [
             (
                 dataset.name,
-                replace(
-                    self.cells.original(task, dataset.name, system), bounds=self._find_measure_bounds(task)
-                ),
+                replace(self.cells.original(task, dataset.name, system), bounds=self._find_measure_bounds(task)),
             )
             for task, dataset in self.layout.list_scope_datasets(scope)
         ]
@@ -187,9 +185,7 @@ def make_transformation_result_rows(profiles: TransformationScoreLevels) -> Iter
             for system in layout.systems:
                 for part in profiles.parts:
                     level = profiles.on_dataset(task.name, dataset.name, system.name, part)
-                    yield from make_score_and_drop_rows(
-                        layout, task.name, task.headline, level, part, dataset
-                    )
+                    yield from make_score_and_drop_rows(layout, task.name, task.headline, level, part, dataset)
                     for lang in languages:
                         level = profiles.on_dataset(task.name, dataset.name, system.name, part, lang)
                         yield from make_score_and_drop_rows(
@@ -208,9 +204,7 @@ def make_transformation_result_rows(profiles: TransformationScoreLevels) -> Iter
 def make_hteb_standings(profiles: TransformationScoreLevels) -> Iterator[SystemStanding]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
     tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
-    return make_standings_over_wordings(
-        profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks]
-    )
+    return make_standings_over_wordings(profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks])
 
 
 def make_transformation_comparison_record(
@@ -236,9 +230,7 @@ def make_transformation_comparison_record(
     }
 
 
-def map_datasets_to_score_changes(
-    profiles: TransformationScoreLevels, system: str, part: str
-) -> dict[str, float]:
+def map_datasets_to_score_changes(profiles: TransformationScoreLevels, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
     for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
@@ -290,8 +282,7 @@ def correlate_axes(profiles: TransformationScoreLevels) -> dict[str, Any]:
     systems = []
     for system in profiles.layout.ranked:
         deltas = {
-            axis: profiles.in_scope(OVERALL, system.name, format_axis_part_name(axis)).delta
-            for axis in profiles.axes
+            axis: profiles.in_scope(OVERALL, system.name, format_axis_part_name(axis)).delta for axis in profiles.axes
         }
         if all(delta.value is not None for delta in deltas.values()):
             systems.append((system.name, deltas))
@@ -312,11 +303,7 @@ def correlate_axes(profiles: TransformationScoreLevels) -> dict[str, Any]:
                 },
             }
         )
-    return {
-        "axes": list(profiles.axes),
-        "systems": rows,
-        "spearman": _correlate_axis_pairs(profiles.axes, rows),
-    }
+    return {"axes": list(profiles.axes), "systems": rows, "spearman": _correlate_axis_pairs(profiles.axes, rows)}
 
 
 def _correlate_axis_pairs(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -324,14 +311,8 @@ def _correlate_axis_pairs(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]
     coupled = []
     for a, b in pairs:
         few = len(rows) < 3
-        rho = (
-            None
-            if few
-            else float(spearman([row["change"][a] for row in rows], [row["change"][b] for row in rows]))
-        )
-        coupled.append(
-            {"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None}
-        )
+        rho = None if few else float(spearman([row["change"][a] for row in rows], [row["change"][b] for row in rows]))
+        coupled.append({"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None})
     return coupled
 
 
@@ -345,8 +326,7 @@ def make_model_family_by_size_record(
     for system, billions in members:
         level = profiles.in_scope(OVERALL, system, TOTAL)
         axes = {
-            axis: profiles.in_scope(OVERALL, system, format_axis_part_name(axis)).delta.value
-            for axis in profiles.axes
+            axis: profiles.in_scope(OVERALL, system, format_axis_part_name(axis)).delta.value for axis in profiles.axes
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
                      "change": level.delta.value, "axes": axes})  # fmt: skip
@@ -357,9 +337,7 @@ def make_model_family_by_size_record(
     # Members come by size, smallest first.
     small, large = (map_datasets_to_score_changes(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
-    shift = (
-        hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else Estimate(None)
-    )
+    shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else Estimate(None)
     return {
         "family": name, "members": rows, "slope": slope, "n": len(shared),
         "shift": shift.value,
@@ -379,14 +357,10 @@ def average_changes_by_language_group(profiles: TransformationScoreLevels) -> li
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():
-            means = [
-                _average_change_over_systems(profiles, task, dataset.name, part) for task, dataset in places
-            ]
+            means = [_average_change_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
             defined = [mean for mean in means if mean is not None]
             shift = (
-                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed)
-                if defined
-                else Estimate(None)
+                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed) if defined else Estimate(None)
             )
             rows.append(
                 {
@@ -402,9 +376,7 @@ def average_changes_by_language_group(profiles: TransformationScoreLevels) -> li
 def _average_change_over_systems(
     profiles: TransformationScoreLevels, task: str, dataset: str, part: str
 ) -> float | None:
-    changes = [
-        profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
-    ]
+    changes = [profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked]
     defined = [change for change in changes if change is not None]
     return float(np.mean(defined)) if defined else None
 

@@ -22,13 +22,7 @@ from embassay.protocols.hteb.profiles import (
     make_transformation_comparison_record,
     make_transformation_result_rows,
 )
-from embassay.protocols.hteb.slots import (
-    REGISTRY,
-    TASKS,
-    NumberedTextSlots,
-    TransformationSlot,
-    deduplicate_slots,
-)
+from embassay.protocols.hteb.slots import REGISTRY, TASKS, NumberedTextSlots, TransformationSlot, deduplicate_slots
 from embassay.protocols.hteb.tables import TransformedTextCounts, make_hteb_tables
 from embassay.protocols.hteb.transformers import (
     LLMTextTransformer,
@@ -51,17 +45,8 @@ from embassay.protocols.kernel.plan import (
     plan_datasets_and_suites,
     plan_systems,
 )
-from embassay.protocols.kernel.request import (
-    choose_new_run_folder,
-    data_frames_folder,
-    make_request_from_call,
-)
-from embassay.protocols.kernel.session import (
-    CellRunAttempt,
-    RunConclusions,
-    SilentListener,
-    make_unknown_price_error,
-)
+from embassay.protocols.kernel.request import choose_new_run_folder, data_frames_folder, make_request_from_call
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener, make_unknown_price_error
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
@@ -103,18 +88,14 @@ class HtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     registry: ClassVar[str] = REGISTRY
     request: HtebRequest
-    _slots: dict[str, tuple[NumberedTextSlots, ...]] = field(
-        default_factory=dict, kw_only=True, compare=False
-    )
+    _slots: dict[str, tuple[NumberedTextSlots, ...]] = field(default_factory=dict, kw_only=True, compare=False)
 
     def list_task_slots(self, dataset: PlannedDatasetToParaphrase) -> tuple[NumberedTextSlots, ...]:
         """The slots of each task on a dataset."""
         if dataset.name not in self._slots:
             options = self.request.options
             self._slots[dataset.name] = tuple(
-                NumberedTextSlots.of(
-                    planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options
-                )
+                NumberedTextSlots.of(planned_task.task, dataset.name, self.parts(dataset, planned_task.task), options)
                 for planned_task in dataset.tasks
             )
         return self._slots[dataset.name]
@@ -130,26 +111,20 @@ class HtebPlan(WordedPlan):
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
         return deduplicate_slots(
-            slot
-            for slots in self.list_task_slots(dataset)
-            for slot in slots.list_slots_to_fill(source.of, seed, how)
+            slot for slots in self.list_task_slots(dataset) for slot in slots.list_slots_to_fill(source.of, seed, how)
         )
 
     def languages(
         self, source: TransformationWithParaphraser, dataset: PlannedDatasetToParaphrase, seed: int
     ) -> Counter[str]:
         """How many texts go to, or through, each language."""
-        spoken = (
-            slot.language for slot in self.list_texts_to_transform(source, dataset, seed) if slot.language
-        )
+        spoken = (slot.language for slot in self.list_texts_to_transform(source, dataset, seed) if slot.language)
         return Counter(spoken)
 
     @cached_property
     def longest_text_bytes(self) -> int:
         """The UTF-8 bytes of the longest text."""
-        rows = (
-            row for dataset in self.datasets for slot in self.list_task_slots(dataset) for row in slot.rows
-        )
+        rows = (row for dataset in self.datasets for slot in self.list_task_slots(dataset) for row in slot.rows)
         return max((len(text.encode("utf-8", "replace")) for _, text, _, _ in rows), default=0)
 
 
@@ -165,14 +140,7 @@ def make_plan(request: HtebRequest, cache: Path | None = None, ledger: Ledger | 
     _require_family_members_evaluated(request, [system.name for system in systems])
     datasets, suites = open_request_datasets(request)
     plan = HtebPlan(
-        request,
-        tuple(systems),
-        datasets,
-        (),
-        tokenizer.identity,
-        cache=cache,
-        paper=TASK_NAMES,
-        suites=suites,
+        request, tuple(systems), datasets, (), tokenizer.identity, cache=cache, paper=TASK_NAMES, suites=suites
     )
     return replace(plan, cells=tuple(plan.plan_original_cells()))
 
@@ -239,9 +207,7 @@ def add_cells_of_run_to_plan(
                 run = make_wording_run_reference(kept, source, original.dataset, seed, plan.request)
                 cell = make_reworded_cell(original, source.variant(seed), run, folder)
                 # Systems without vectors cluster by linkage, which has no start to draw.
-                cells.append(
-                    _reseed_clustering_cell(cell, seed, plan) if kinds[cell.system] == "embedding" else cell
-                )
+                cells.append(_reseed_clustering_cell(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
@@ -272,9 +238,7 @@ def conclude_run(
     rows: Sequence[ResultRow],
 ) -> RunConclusions:
     """The rows of every part on every dataset and over them, the comparisons of systems and all tables."""
-    profiles = TransformationScoreLevels(
-        make_record_of_planned_transformations(plan, sources, seeds), records
-    )
+    profiles = TransformationScoreLevels(make_record_of_planned_transformations(plan, sources, seeds), records)
     texts = list(iterate_transformed_text_counts(plan, folder, sources, seeds))
     quality = [row for text in texts for row in _make_transformation_outcome_rows(text)]
     summary = list(make_transformation_result_rows(profiles))
@@ -386,10 +350,7 @@ def _make_transformation_outcome_rows(texts: TransformedTextCounts) -> Iterator[
 
 
 def build_transformation_sources_record(
-    folder: RunFolder,
-    sources: Sequence[TransformationWithParaphraser],
-    growth: AdaptiveRunSeeds,
-    plan: HtebPlan,
+    folder: RunFolder, sources: Sequence[TransformationWithParaphraser], growth: AdaptiveRunSeeds, plan: HtebPlan
 ) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
@@ -416,11 +377,7 @@ def build_transformation_sources_record(
 
 def _describe_mismatched_datasets(source: TransformationWithParaphraser, plan: HtebPlan) -> list[str]:
     compare = getattr(source.paraphraser, "describe_data_mismatches", None)
-    return (
-        compare({dataset.name: dataset.fingerprint for dataset in plan.datasets})
-        if compare is not None
-        else []
-    )
+    return compare({dataset.name: dataset.fingerprint for dataset in plan.datasets}) if compare is not None else []
 
 
 TOLD = "texts after"
@@ -435,9 +392,7 @@ class HtebProtocol(WordedProtocol):
     sources: tuple[TransformationWithParaphraser, ...] = ()
     growth: AdaptiveRunSeeds
 
-    def plan_run(
-        self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> HtebPlan:
+    def plan_run(self, request: HtebRequest, cache: Path | None = None, ledger: Ledger | None = None) -> HtebPlan:
         """Plan the cells of the texts as they are, and open the transformations."""
         plan = make_plan(request, cache, ledger)
         self.sources = open_transformations(request, plan.longest_text_bytes, ledger)
@@ -469,11 +424,7 @@ class HtebProtocol(WordedProtocol):
 
     def list_own_manifest_fields(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
-        return {
-            "transformations": build_transformation_sources_record(
-                self.folder, self.sources, self.growth, plan
-            )
-        }
+        return {"transformations": build_transformation_sources_record(self.folder, self.sources, self.growth, plan)}
 
     def run_cells(self, session: CellRunAttempt, listener: SilentListener) -> None:
         """Run the cells of the texts as they are, then round after round those of transformed texts."""
@@ -510,13 +461,9 @@ def open_transformations(
     )
 
 
-def check_recordings_leave_some_task_scored(
-    plan: HtebPlan, sources: Sequence[TransformationWithParaphraser]
-) -> None:
+def check_recordings_leave_some_task_scored(plan: HtebPlan, sources: Sequence[TransformationWithParaphraser]) -> None:
     """UsageError where the recorded transformations would leave every task without a score."""
-    recorded = [
-        source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTextTransformer)
-    ]
+    recorded = [source.paraphraser for source in sources if isinstance(source.paraphraser, RecordedTextTransformer)]
     if not recorded or plan.request.on_failure != "leave out":
         return
     most = plan.request.options.most_lost
@@ -607,9 +554,7 @@ def run(
         HtebRequest, run, arguments, register_systems_and_list_specs(systems, workers=workers),
         datasets=write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder)), transformer=transformer
     )  # fmt: skip
-    return HtebProtocol().carry_out(
-        request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
-    )
+    return HtebProtocol().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
 def transform(

@@ -62,9 +62,7 @@ def _uses_reference_similarity(options: Any) -> bool:
     return bool(options.candidates == REFERENCE)
 
 
-def _load_retrieval_set_with_titles(
-    dataset: Dataset, limit: int | None, seed: int
-) -> LoadedDataset[RetrievalSet]:
+def _load_retrieval_set_with_titles(dataset: Dataset, limit: int | None, seed: int) -> LoadedDataset[RetrievalSet]:
     loaded = dataset.load("retrieval", limit=limit, seed=seed)
     titles = list_document_titles(dataset, loaded.data.corpus)
     corpus = replace(loaded.data.corpus, titles=titles)
@@ -139,8 +137,7 @@ def reword_corpus_and_queries(data: RetrievalSet, wording: Wording) -> OriginalA
 
 def _filter_qrels_to_documents(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
-        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
-        for query in data.queries.ids
+        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents} for query in data.queries.ids
     }
 
 
@@ -174,9 +171,7 @@ def evaluate_reranking(system: Similarity, data: RerankingSet, context: PtebCont
 def _make_task_factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
         reworded = PTEB.build(name)
-        task = replace(
-            reworded, unworded=lambda options: (*_list_excluded_parts(options), *reworded.unworded(options))
-        )
+        task = replace(reworded, unworded=lambda options: (*_list_excluded_parts(options), *reworded.unworded(options)))
         if name == "reranking":
             return replace(task, evaluate=evaluate_reranking, own=_uses_reference_similarity)
         if name != "retrieval":
@@ -304,8 +299,9 @@ def deduplicate_slots(slots: Iterable[TransformationSlot]) -> tuple[Transformati
 def find_dataset_name_in_reference(dataset: str) -> str:
     """Find the reference's name of a dataset of the catalogue; another name stays.
 
-    >>> find_dataset_name_in_reference("stsbenchmark"), find_dataset_name_in_reference("scifact"),
-    find_dataset_name_in_reference("mine") ('stsbenchmark-sts', 'SciFact', 'mine')
+    >>> find_dataset_name_in_reference("stsbenchmark"), find_dataset_name_in_reference(
+    ...     "scifact"), find_dataset_name_in_reference("mine")
+    ('stsbenchmark-sts', 'SciFact', 'mine')
     """
     return _map_catalogue_to_reference_names().get(dataset, dataset)
 

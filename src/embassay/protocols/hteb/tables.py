@@ -57,9 +57,7 @@ class TransformedTextCounts:
 
 
 def make_hteb_tables(
-    profiles: TransformationScoreLevels,
-    comparisons: Mapping[str, Any],
-    texts: Sequence[TransformedTextCounts],
+    profiles: TransformationScoreLevels, comparisons: Mapping[str, Any], texts: Sequence[TransformedTextCounts]
 ) -> Iterator[ColumnTable]:
     """All tables that the run can fill."""
     if not profiles.layout.datasets or not profiles.present_transformations:
@@ -94,9 +92,7 @@ def compute_unchanged_and_failed_shares(texts: Sequence[TransformedTextCounts]) 
     for row in texts:
         for dataset in (row.dataset, ""):
             groups.setdefault((row.transformation, dataset), []).append(row)
-    return {
-        key: _share_unchanged_and_failed(own) for key, own in groups.items() if any(row.texts for row in own)
-    }
+    return {key: _share_unchanged_and_failed(own) for key, own in groups.items() if any(row.texts for row in own)}
 
 
 def _share_unchanged_and_failed(texts: Sequence[TransformedTextCounts]) -> tuple[float, float]:
@@ -138,9 +134,7 @@ def _make_transformation_effect_grid(
         *_SCOPE,
         make_points_column("original", lambda row: row.levels[TOTAL].original.value),
         *(
-            make_points_column(
-                format_profile_part_title(part), partial(_read_score_level_of_part, what, part), style
-            )
+            make_points_column(format_profile_part_title(part), partial(_read_score_level_of_part, what, part), style)
             for part in profiles.parts
         ),
         *iterate_columns_of_sequence_values(("unchanged %", "failed %"), mean_shares),
@@ -169,9 +163,7 @@ def _iterate_system_levels_per_dataset(profiles: TransformationScoreLevels) -> I
     for task, dataset in profiles.layout.list_scope_datasets(OVERALL):
         for system in profiles.layout.systems:
             find = partial(profiles.on_dataset, task, dataset.name, system.name)
-            yield SystemLevelsByPart(
-                task, dataset.name, system.name, {part: find(part) for part in profiles.parts}
-            )
+            yield SystemLevelsByPart(task, dataset.name, system.name, {part: find(part) for part in profiles.parts})
     tasks = [run_task.name for run_task in profiles.layout.tasks]
     for task in (*(tasks if len(tasks) > 1 else ()), OVERALL):
         for system in profiles.layout.systems:
@@ -243,9 +235,7 @@ def _make_transformation_axes_table(axes: Mapping[str, Any]) -> ColumnTable:
         for axis in axes["axes"]:
             low, high = system["interval"][axis]
             values = {name: system[name][axis] for name in ("change", "relative", "rank")}
-            rows.append(
-                {"system": system["system"], "axis": AXES[axis], "ci_low": low, "ci_high": high, **values}
-            )
+            rows.append({"system": system["system"], "axis": AXES[axis], "ci_low": low, "ci_high": high, **values})
     return ColumnTable.of(
         "hteb_profiles", "HTEB: profile of each system", rows, text("system"), text("axis"),
         make_signed_points_column("change"), *_ENDS, make_signed_points_column("relative"),
@@ -317,9 +307,7 @@ def _compute_percentage_or_none(part: int, n: int) -> float | None:
 
 def _compute_wrong_length_percentage(row: TransformedTextCounts) -> float | None:
     return (
-        _compute_percentage_or_none(row.wrong_way, row.usable)
-        if TRANSFORMATIONS[row.transformation].length
-        else None
+        _compute_percentage_or_none(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
     )
 
 

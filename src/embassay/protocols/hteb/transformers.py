@@ -26,11 +26,7 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.slots import TransformationSlot
 from embassay.protocols.kernel.inputs import Prompt
-from embassay.protocols.wordings.protocol import (
-    LLMTextRewriter,
-    WordingRequestResult,
-    make_blank_text_outcome,
-)
+from embassay.protocols.wordings.protocol import LLMTextRewriter, WordingRequestResult, make_blank_text_outcome
 from embassay.protocols.wordings.records import Outcome, ParaphraseOutcome, Paraphraser, TextToParaphrase
 from embassay.protocols.wordings.refusals import REFUSAL, find_mark_added_by_wording
 from embassay.protocols.wordings.sets import ParaphraseSet, StoredWordingSource
@@ -166,9 +162,7 @@ class PendingCallCounts:
     written: int = 0
 
     def __add__(self, other: PendingCallCounts) -> PendingCallCounts:
-        return PendingCallCounts(
-            self.calls + other.calls, self.read + other.read, self.written + other.written
-        )
+        return PendingCallCounts(self.calls + other.calls, self.read + other.read, self.written + other.written)
 
 
 class TextTokenCounter:
@@ -219,9 +213,7 @@ class LLMTextTransformer(LLMTextRewriter):
         """The model as its server names it, and how it was asked."""
         return self.described(transformation=self.of.name, sampling=self.options.as_dict())
 
-    def question(
-        self, slot: TransformationSlot, step: int, text: str, seed: int, attempt: int = 0
-    ) -> ChatQuestion:
+    def question(self, slot: TransformationSlot, step: int, text: str, seed: int, attempt: int = 0) -> ChatQuestion:
         """What the model is asked in draw number `attempt` of a step, whose text is that of the step before."""
         own = self.options
         name = self.of.steps[step]
@@ -236,28 +228,18 @@ class LLMTextTransformer(LLMTextRewriter):
             own.find_answer_token_limit(name),
             None if own.top_k == -1 else own.top_k,
         )
-        messages = [
-            ChatMessage("system", format_step_instruction(name, source, target)),
-            ChatMessage("user", text),
-        ]
-        return ChatQuestion(
-            messages, sampling, TransformationAnswerSchema if own.structured else None, attempt
-        )
+        messages = [ChatMessage("system", format_step_instruction(name, source, target)), ChatMessage("user", text)]
+        return ChatQuestion(messages, sampling, TransformationAnswerSchema if own.structured else None, attempt)
 
     def count_open_calls(
-        self,
-        slots: Sequence[TransformationSlot],
-        seed: int,
-        tokens: TextTokenCounter,
-        seen: set[tuple[Any, ...]],
+        self, slots: Sequence[TransformationSlot], seed: int, tokens: TextTokenCounter, seen: set[tuple[Any, ...]]
     ) -> PendingCallCounts:
         """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
         are the questions of other transformations, which are paid once; those of these texts are added."""
         asked = [slot for slot in slots if slot.text.strip()]
         tokens.count([slot.text for slot in asked])
         return sum(
-            (self._count_calls_to_transform_slot(slot, seed, tokens, seen) for slot in asked),
-            PendingCallCounts(),
+            (self._count_calls_to_transform_slot(slot, seed, tokens, seen) for slot in asked), PendingCallCounts()
         )
 
     def _count_calls_to_transform_slot(
@@ -282,9 +264,7 @@ class LLMTextTransformer(LLMTextRewriter):
                 continue
             seen.add(asked)
             said = length + tokens.of(_FRAME) * self.options.structured
-            total += PendingCallCounts(
-                1, round(read), min(round(said), self.options.find_answer_token_limit(name))
-            )
+            total += PendingCallCounts(1, round(read), min(round(said), self.options.find_answer_token_limit(name)))
         return total
 
     async def reword(self, asked: TextToParaphrase, seed: int) -> ParaphraseOutcome:
@@ -316,9 +296,7 @@ class LLMTextTransformer(LLMTextRewriter):
         """Judge what the answer of a step is worth."""
         reading = self._read_completion_text(answer)
         if reading.outcome == "ok" and self._has_wrong_length(slot, step, reading.text, text):
-            return WordingRequestResult(
-                "", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}"
-            )
+            return WordingRequestResult("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
         if reading.outcome == "ok" and (mark := find_mark_added_by_wording(REFUSAL, slot.text, reading.text)):
             return WordingRequestResult("", "refused", f"the model declined: {mark!r}")
         own = reading.outcome == "ok" and self._is_answer_expected_in_text_language(step)
@@ -407,14 +385,7 @@ class StoredTextTransformer:
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
         paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = ParaphraseOutcome(
-            text.text,
-            text.lang,
-            "",
-            "",
-            "missing",
-            f"{self.name} has no transformation of this text",
-            0,
-            seed,
+            text.text, text.lang, "", "", "missing", f"{self.name} has no transformation of this text", 0, seed
         )
         return replace(paraphrase or missing, lang=text.lang)
 
@@ -464,10 +435,7 @@ class RecordedTextTransformer:
             wording = text.text if blank else self._texts.get(text.text, "")
             outcome: Any = "ok" if wording or blank else "missing"
             reason = "" if outcome == "ok" else "the sample has no transformation of this text"
-            yield (
-                position,
-                ParaphraseOutcome(text.text, text.lang, text.place, wording, outcome, reason, 0, seed),
-            )
+            yield (position, ParaphraseOutcome(text.text, text.lang, text.place, wording, outcome, reason, 0, seed))
         hear(len(asked))
 
 
@@ -542,24 +510,17 @@ def open_transformers(
             + f"Use recorded, stored:FOLDER, or a chat model: {', '.join(model.name for model in CHAT_MODELS)}.",
         )
     chat = CachedChatModel(
-        adapt_chat_for_rewording(open_chat(text, ledger=ledger), options, longest),
-        ChatAnswerCache.open(answers),
+        adapt_chat_for_rewording(open_chat(text, ledger=ledger), options, longest), ChatAnswerCache.open(answers)
     )
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        TransformationWithParaphraser(
-            TRANSFORMATIONS[name], LLMTextTransformer(chat, TRANSFORMATIONS[name], options)
-        )
+        TransformationWithParaphraser(TRANSFORMATIONS[name], LLMTextTransformer(chat, TRANSFORMATIONS[name], options))
         for name in chosen
     )
 
 
 def _open_sample_transformation_sources(names: Sequence[str]) -> tuple[TransformationWithParaphraser, ...]:
-    has = [
-        transformation
-        for transformation in TRANSFORMATIONS
-        if transformation in _load_sample_transformations()[0]
-    ]
+    has = [transformation for transformation in TRANSFORMATIONS if transformation in _load_sample_transformations()[0]]
     _check_transformations_are_known("the sample", names, has)
     return tuple(
         TransformationWithParaphraser(TRANSFORMATIONS[name], RecordedTextTransformer(TRANSFORMATIONS[name]))
@@ -573,9 +534,7 @@ def _check_transformations_are_known(what: str, names: Sequence[str], has: Seque
             raise UsageError(f"{what} has no transformation {name!r}.", mend=f"Choose from {', '.join(has)}.")
 
 
-def _open_stored_sources(
-    text: str, folder: str, names: Sequence[str]
-) -> tuple[TransformationWithParaphraser, ...]:
+def _open_stored_sources(text: str, folder: str, names: Sequence[str]) -> tuple[TransformationWithParaphraser, ...]:
     if not folder:
         raise UsageError("`stored` needs a folder.", mend="Write stored:FOLDER.")
     kept = ParaphraseSet.open(folder)
@@ -588,9 +547,7 @@ def _open_stored_sources(
         )  # fmt: skip
     _check_transformations_are_known(text, names, has)
     return tuple(
-        TransformationWithParaphraser(
-            TRANSFORMATIONS[name], StoredTextTransformer(text, kept, TRANSFORMATIONS[name])
-        )
+        TransformationWithParaphraser(TRANSFORMATIONS[name], StoredTextTransformer(text, kept, TRANSFORMATIONS[name]))
         for name in names or has
     )
 

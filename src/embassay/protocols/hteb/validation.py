@@ -24,13 +24,7 @@ from embassay.limits import parse_bounded_json, read_bounded_file
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_number_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column, write_tables
 from embassay.protocols.wordings.pairs import (
     CandidateWording,
     PairSampleSize,
@@ -102,21 +96,15 @@ def draw_rating_study(
         raise UsageError(
             f"{target} is not empty, and studies are never overwritten.", mend="Choose another --out folder."
         )
-    chosen = [
-        kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
-    ]
+    chosen = [kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)]
     if missing := [transformation for transformation in transformations if transformation not in chosen]:
-        raise UsageError(
-            f"{of.path} has no transformation {missing[0]!r}.", mend=f"It has {', '.join(of.sources)}."
-        )
+        raise UsageError(f"{of.path} has no transformation {missing[0]!r}.", mend=f"It has {', '.join(of.sources)}.")
     if not chosen:
         raise UsageError(f"{of.path} has no transformation.", mend="Give the folder of `embassay hteb run`.")
     items = tuple(
         item
         for name in chosen
-        for item in sample_language_pairs_with_dummies(
-            _list_candidate_wordings(of, name, datasets, langs), name, size
-        )
+        for item in sample_language_pairs_with_dummies(_list_candidate_wordings(of, name, datasets, langs), name, size)
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
@@ -125,16 +113,8 @@ def draw_rating_study(
             rows = make_rating_sheet(of_lang, rater, size.seed)
             write_rating_table(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
     write_file_atomically(target / RATERS / "instructions.md", INSTRUCTIONS)
-    write_file_atomically(
-        target / "key.jsonl", "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
-    )
-    facts = {
-        "format": FORMAT,
-        "texts": str(of.path),
-        "seed": size.seed,
-        "pairs": size.pairs,
-        "raters": size.raters,
-    }
+    write_file_atomically(target / "key.jsonl", "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items))
+    facts = {"format": FORMAT, "texts": str(of.path), "seed": size.seed, "pairs": size.pairs, "raters": size.raters}
     # Last, so that a folder with it is whole.
     write_json(target / "study.json", facts)
     return items
@@ -145,9 +125,7 @@ def _list_candidate_wordings(
 ) -> list[CandidateWording]:
     offered = group_candidate_wordings_by_language(of, name, datasets=datasets)
     if unknown := [lang for lang in langs if lang not in offered]:
-        raise UsageError(
-            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
-        )
+        raise UsageError(f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}.")
     pool = [candidate for lang in langs or sorted(offered) for candidate in offered[lang]]
     if len({candidate.paraphrase.text for candidate in pool}) < 2:
         raise UsageError(f"{name} has fewer than two texts.", mend="Use more data.")
@@ -221,9 +199,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[PairToRate, ...]]:
         ) from error  # fmt: skip
 
 
-def score_rating_study(
-    path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()
-) -> ValidationStudyResult:
+def score_rating_study(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -> ValidationStudyResult:
     """Sum up the ratings of a study, by default those in its raters' files, and write its tables. Each of `systems` is
     asked how similar it finds the rated pairs: a strong correlation with adequacy would say that a drop comes from bad
     texts. DataError, with file and line, for a rating that is off the scale or of no pair of the study."""
@@ -238,16 +214,12 @@ def score_rating_study(
         for name in dict.fromkeys(item.lang for item in items)
         for criterion in CRITERIA
     )
-    scored = ValidationStudyResult(
-        outcomes, rejected, tuple(_correlate_similarity_with_adequacy(systems, kept, items))
-    )
+    scored = ValidationStudyResult(outcomes, rejected, tuple(_correlate_similarity_with_adequacy(systems, kept, items)))
     write_tables(path, list(make_validation_tables(scored)))
     return scored
 
 
-def _iterate_criteria_ratings(
-    file: Path, key: Mapping[str, PairToRate]
-) -> Iterator[AdequacyAndFluencyRating]:
+def _iterate_criteria_ratings(file: Path, key: Mapping[str, PairToRate]) -> Iterator[AdequacyAndFluencyRating]:
     source = open_rating_table(file)
     for column in COLUMNS:
         if column not in source.columns():
@@ -314,8 +286,7 @@ def _summarise_criterion_ratings(
     )
     high = wilson(int((means >= GOOD).sum()) / len(means), len(means))
     linear, quadratic = (
-        _nan_to_none(gwet_ac2(_convert_table_to_lists(table), way, scale=SCALE))
-        for way in ("linear", "quadratic")
+        _nan_to_none(gwet_ac2(_convert_table_to_lists(table), way, scale=SCALE)) for way in ("linear", "quadratic")
     )
     return CriterionRatingResult(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
@@ -347,9 +318,7 @@ def _bootstrap_ac2(table: NDArray[np.float64], seed: int, *names: str) -> tuple[
     rng = _make_random_generator(seed, *names, "ac2")
     draws = np.concatenate(
         [
-            np.asarray(
-                gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_draws_of_each_row(rows))
-            )
+            np.asarray(gwet_ac2(_convert_table_to_lists(table), scale=SCALE, counts=count_draws_of_each_row(rows)))
             for rows in iterate_resample_row_blocks(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
@@ -387,9 +356,7 @@ def _correlate_similarity_with_adequacy(
         # The order of similarities alone counts, so each model is asked as it was made to be.
         system = open_system(spec, tokenizer=open_tokenizer("words"), compared="own")
         own = [item for item in items if item.pair_id in rated]
-        similar = np.asarray(
-            system.pairs([item.text for item in own], [item.text2 for item in own]), dtype=np.float64
-        )
+        similar = np.asarray(system.pairs([item.text for item in own], [item.text2 for item in own]), dtype=np.float64)
         adequate = np.array([np.mean(rated[item.pair_id]) for item in own])
         for name in ("", *dict.fromkeys(item.lang for item in own)):
             chosen = np.array([name in ("", item.lang) for item in own])

@@ -18,12 +18,7 @@ from typing import Any, Literal, get_args
 from embassay.errors import UsageError
 from embassay.protocols.hume.collection import read_answers_of_files_and_store
 from embassay.protocols.hume.options import GoldKind
-from embassay.protocols.hume.store import (
-    SavedAnswer,
-    check_annotators_independent,
-    has_answer_store,
-    open_answer_store,
-)
+from embassay.protocols.hume.store import SavedAnswer, check_annotators_independent, has_answer_store, open_answer_store
 from embassay.protocols.hume.study import GOLD as GOLD_FILE
 from embassay.protocols.hume.study import (
     AnnotationRow,
@@ -191,9 +186,7 @@ def correct_gold_by_adjudication(
     elif task.family == "clustering":
         outcomes = _decide_cluster_gold(items, gold, disputed, decided)
     else:
-        outcomes = {
-            item.id: _decide_item_gold(task, item, gold, answers, disputed, decided, kind) for item in items
-        }
+        outcomes = {item.id: _decide_item_gold(task, item, gold, answers, disputed, decided, kind) for item in items}
     return tuple(
         GoldCorrection(
             item.id, gold[item.id], after, why,  # type: ignore[arg-type]
@@ -231,9 +224,7 @@ def _convert_to_gold_form(task: StudyTask, item: StudyItem, value: Any, before: 
     if value is None:
         return None
     like = before if task.family == "reranking" else None
-    read = convert_value_for_scoring(
-        task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like
-    )
+    read = convert_value_for_scoring(task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like)
     if task.family != "reranking":
         return read
     # Adjudicators mark 0 or 1: grades that say the same are not thrown away for it.
@@ -243,10 +234,7 @@ def _convert_to_gold_form(task: StudyTask, item: StudyItem, value: Any, before: 
 
 
 def _decide_cluster_gold(
-    items: Sequence[StudyItem],
-    gold: Gold,
-    disputed: set[str],
-    decisions: Mapping[str, Mapping[str, SavedAnswer]],
+    items: Sequence[StudyItem], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, SavedAnswer]]
 ) -> dict[str, tuple[Any, str]]:
     """Decide the gold groups of clusters: all those that the adjudicators agree on, or none."""
     whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
@@ -297,19 +285,11 @@ class AdjudicatedGoldExport:
     def describe_task_outcomes(self) -> Iterator[str]:
         """A line for every task: `mood: 3 changed, 9 not disputed`."""
         for task, counts in self.counts.items():
-            yield f"{task}: " + ", ".join(
-                f"{counts[why]} {words}" for why, words in _SAID.items() if counts.get(why)
-            )
+            yield f"{task}: " + ", ".join(f"{counts[why]} {words}" for why, words in _SAID.items() if counts.get(why))
 
 
 def export_gold(
-    study: Path,
-    kind: GoldKind,
-    out: Path,
-    *,
-    tasks: Sequence[str] = (),
-    answers: bool = False,
-    exposed: bool = False,
+    study: Path, kind: GoldKind, out: Path, *, tasks: Sequence[str] = (), answers: bool = False, exposed: bool = False
 ) -> AdjudicatedGoldExport:
     """Write the gold of a study into the new folder `out`.
 
@@ -338,17 +318,14 @@ def export_gold(
     left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
     if not left:
         raise UsageError(
-            "No items are left because none can be judged.",
-            mend="Check the decisions, or use --gold original.",
+            "No items are left because none can be judged.", mend="Check the decisions, or use --gold original."
         )
     written = _write_study_with_corrected_gold(folder, left, by_task, out, kind)
     if answers:
         kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_annotation_files_by_annotator(out, rows, kept)
     counts = {name: Counter(correction.why for correction in fixes) for name, fixes in by_task.items()}
-    return AdjudicatedGoldExport(
-        tuple(written), counts, tuple(task.name for task in chosen if task not in left)
-    )
+    return AdjudicatedGoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
 def _read_adjudicator_decisions(folder: StudyFolder) -> dict[str, dict[str, SavedAnswer]]:
@@ -371,14 +348,10 @@ def _write_study_with_corrected_gold(
     after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
     items = [item for task in tasks for item in folder.select_task_items(task.name) if item.id in after]
     held = {row.id: row for _, row in read_jsonl_rows(folder.path / GOLD_FILE, ItemGoldAnswer)}
-    gold = [
-        held[item.id].model_copy(update={"gold": _convert_tuple_to_list(after[item.id])}) for item in items
-    ]
+    gold = [held[item.id].model_copy(update={"gold": _convert_tuple_to_list(after[item.id])}) for item in items]
     shown = [ShownItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
-        task.model_copy(
-            update={"n": n, "notes": [*task.notes, *_list_gold_correction_notes(by_task[task.name], kind)]}
-        )
+        task.model_copy(update={"n": n, "notes": [*task.notes, *_list_gold_correction_notes(by_task[task.name], kind)]})
         for task in tasks
         for n in (sum(item.task == task.name for item in items),)
     ]
@@ -394,10 +367,7 @@ def _write_study_with_corrected_gold(
     files = [out / name for name in ("study.json", "items.jsonl", GOLD_FILE)]
     for task in tasks:
         lines = (
-            row
-            for item in items
-            if item.task == task.name
-            for row in _build_dataset_rows(task, item, after[item.id])
+            row for item in items if item.task == task.name for row in _build_dataset_rows(task, item, after[item.id])
         )
         files.append(_write_json_lines(out / DATA / f"{task.name}.jsonl", lines))
     files.append(_write_json_lines(out / CORRECTIONS, _correction_rows(tasks, by_task, held)))
@@ -414,29 +384,16 @@ def _build_dataset_rows(task: StudyTask, item: StudyItem, gold: Any) -> Iterator
     """The rows of an item as a dataset has them: of a query one for each document."""
     payload = item.payload
     if task.family == "sts":
-        yield {
-            "id": item.id,
-            "text": payload["text1"],
-            "text2": payload["text2"],
-            "score": gold,
-            "lang": task.lang,
-        }
+        yield {"id": item.id, "text": payload["text1"], "text2": payload["text2"], "score": gold, "lang": task.lang}
     elif task.family == "reranking":
         for document, grade in zip(payload["documents"], gold, strict=True):
-            yield {
-                "query": payload["query"],
-                "text": document["text"],
-                "label": int(grade),
-                "lang": task.lang,
-            }
+            yield {"query": payload["query"], "text": document["text"], "label": int(grade), "lang": task.lang}
     else:
         yield {"id": item.id, "text": payload["text"], "label": str(gold), "lang": task.lang}
 
 
 def _correction_rows(
-    tasks: Sequence[StudyTask],
-    by_task: Mapping[str, Sequence[GoldCorrection]],
-    held: Mapping[str, ItemGoldAnswer],
+    tasks: Sequence[StudyTask], by_task: Mapping[str, Sequence[GoldCorrection]], held: Mapping[str, ItemGoldAnswer]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
         for correction in by_task[task.name]:
@@ -449,14 +406,10 @@ def _correction_rows(
             }  # fmt: skip
 
 
-def _write_annotation_files_by_annotator(
-    out: Path, rows: Sequence[AnnotationRow], items: set[str]
-) -> list[Path]:
+def _write_annotation_files_by_annotator(out: Path, rows: Sequence[AnnotationRow], items: set[str]) -> list[Path]:
     names = dict.fromkeys(row.annotator_id for row in rows)
     return [
-        write_annotations(
-            out, name, [row for row in rows if row.annotator_id == name and row.item_id in items]
-        )
+        write_annotations(out, name, [row for row in rows if row.annotator_id == name and row.item_id in items])
         for name in names
     ]
 

@@ -51,9 +51,7 @@ _RANGE: Mapping[Family, Range] = {
     "reranking": (-1.0, 1.0),
     "sts": (-2.0, 2.0),
 }
-NO_CLUSTERS = (
-    "this is one partition of one set of items, so resampling cannot show how other items would score"
-)
+NO_CLUSTERS = "this is one partition of one set of items, so resampling cannot show how other items would score"
 
 
 @dataclass(frozen=True)
@@ -209,9 +207,7 @@ def correlate_people_and_system(
     gold = replace_none_by_nan(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
     k = len(people.active_annotators) if pooled else 1
-    pairs = [
-        _correlate_ratings_with_gold_and_system(gold, replace_none_by_nan(row), system) for row in laid.rows
-    ]
+    pairs = [_correlate_ratings_with_gold_and_system(gold, replace_none_by_nan(row), system) for row in laid.rows]
     of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
     of_system = _spearman_or_nan(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
@@ -225,9 +221,7 @@ def correlate_people_and_system(
     )
 
 
-def _correlate_ratings_with_gold_and_system(
-    gold: Floats, ratings: Floats, system: Floats
-) -> tuple[float, float]:
+def _correlate_ratings_with_gold_and_system(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
     there = ~np.isnan(ratings)
     return _spearman_or_nan(gold[there], ratings[there]), _spearman_or_nan(ratings[there], system[there])
 
@@ -393,9 +387,7 @@ def make_annotator_scorer(
         mine = replace_none_by_nan([own.get(item) for item in items])
         mean = replace_none_by_nan([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: resampled_spearman(counts, mine, mean)
-    value = (
-        _credit_majority_label if family == "classification" else _make_scorer_against_majority_marks(people)
-    )
+    value = _credit_majority_label if family == "classification" else _make_scorer_against_majority_marks(people)
     values = replace_none_by_nan(
         [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
@@ -407,14 +399,10 @@ def _credit_majority_label(answer: Any, votes: Sequence[Any]) -> float:
     return 1 / len(best) if answer in best else 0.0
 
 
-def _make_scorer_against_majority_marks(
-    people: PeopleAnswers,
-) -> Callable[[Any, Sequence[Any]], float | None]:
+def _make_scorer_against_majority_marks(people: PeopleAnswers) -> Callable[[Any, Sequence[Any]], float | None]:
     def value(marks: Any, votes: Sequence[Any]) -> float | None:
         gold = majority_marks(votes)
-        return (
-            average_precision_of_marks(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
-        )
+        return average_precision_of_marks(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
 
     return value
 
@@ -494,9 +482,7 @@ def score_system_against_random_annotator(
     >>> round(found.value, 4)
     0.8333
     """
-    return _mean_score_against_golds(
-        people, system, [[said] for said in people.active_annotators.values()], draws
-    )
+    return _mean_score_against_golds(people, system, [[said] for said in people.active_annotators.values()], draws)
 
 
 def _mean_score_against_golds(
@@ -516,9 +502,7 @@ def _mean_score_against_golds(
 
     if people.task.family == "clustering":
         return make_value_without_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resample_statistics(
-        mean, len(items), draws, within=(look_up_family_measure_range(people.task.family),)
-    )[0]
+    return resample_statistics(mean, len(items), draws, within=(look_up_family_measure_range(people.task.family),))[0]
 
 
 def share_of_people_below(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
@@ -555,8 +539,7 @@ def interval_for_share_of_people(share: float, n: int, *, confidence: float = 0.
     check_confidence(confidence)
     if not 0 <= share <= 1 or n < 1:
         raise UsageError(
-            f"The share is {share} of {n} annotators.",
-            mend="Use a share from 0 to 1 and at least 1 annotator.",
+            f"The share is {share} of {n} annotators.", mend="Use a share from 0 to 1 and at least 1 annotator."
         )
     below, tail = share * n, (1 - confidence) / 2
     low = float(beta.ppf(tail, below, n - below + 1)) if below > 0 else 0.0
@@ -605,9 +588,7 @@ def items_needed(
     (137, None, 0.28)
     """
     if not (0 < alpha < 1 and alpha < power < 1):
-        raise UsageError(
-            f"Power is {power}, alpha {alpha}.", mend="Use 0 < alpha < power < 1, such as 0.05 and 0.8."
-        )
+        raise UsageError(f"Power is {power}, alpha {alpha}.", mend="Use 0 < alpha < power < 1, such as 0.05 and 0.8.")
     items = sorted(set(people.scored_items) & system.keys())
     k = 1 if people.aggregation == "first" else len(people.active_annotators)
     nothing = SampleSizeNeeded(None, None, None, len(items), k)
@@ -619,9 +600,7 @@ def items_needed(
     laid = arrange_people_rows(people, items)
     values = replace_none_by_nan([system[item] for item in items])
     if people.task.family == "sts":
-        return _estimate_sample_size_for_correlation(
-            correlate_people_and_system(people, laid, values), nothing, reach
-        )
+        return _estimate_sample_size_for_correlation(correlate_people_and_system(people, laid, values), nothing, reach)
     single = arrange_people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
     mean = np.nanmean(np.stack([replace_none_by_nan(row) for row in laid.rows]), axis=0)
     parts = estimate_variance_components(np.stack([values - replace_none_by_nan(row) for row in single.rows]))
@@ -675,18 +654,13 @@ def annotators_needed_for_sts(
     def is_annotator_count_enough(k: int) -> bool:
         then = at.adjust_to_annotator_count(k)
         # Fisher's z has a variance of about 1 / (n - 3).
-        return abs(then.gap) >= reach.standard_errors_for_test_and_power * then.spread / math.sqrt(
-            max(n - 3, 1)
-        )
+        return abs(then.gap) >= reach.standard_errors_for_test_and_power * then.spread / math.sqrt(max(n - 3, 1))
 
     return _find_least_sufficient_annotators(is_annotator_count_enough, least)
 
 
 def _estimate_sample_size_for_mean_gap(
-    differences: Floats,
-    parts: VarianceComponents | None,
-    need: SampleSizeNeeded,
-    reach: TestAndPowerQuantiles,
+    differences: Floats, parts: VarianceComponents | None, need: SampleSizeNeeded, reach: TestAndPowerQuantiles
 ) -> SampleSizeNeeded:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
@@ -695,9 +669,7 @@ def _estimate_sample_size_for_mean_gap(
     extra = reach.test**2 / 2
     smallest = reach.standard_errors_for_test_and_power * math.sqrt(variance / max(need.n - extra, 1))
     items = (
-        _round_up_item_count(reach.standard_errors_for_test_and_power**2 * variance / gap**2 + extra)
-        if gap
-        else None
+        _round_up_item_count(reach.standard_errors_for_test_and_power**2 * variance / gap**2 + extra) if gap else None
     )
     known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of

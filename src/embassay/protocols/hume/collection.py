@@ -54,9 +54,7 @@ def collect_study_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -
     return (*by_key.values(), *(() if files else _read_stored_annotations(folder, by_key)))
 
 
-def _read_stored_annotations(
-    folder: StudyFolder, filed: Container[tuple[str, str]]
-) -> tuple[Annotation, ...]:
+def _read_stored_annotations(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
 
     if not has_answer_store(folder):
@@ -131,9 +129,7 @@ def read_json_document(path: Path, mend: str) -> Any:
     try:
         return parse_bounded_json(read_bounded_file(path))
     except (OSError, ValueError) as error:
-        raise DataError(
-            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=mend
-        ) from None
+        raise DataError("The file cannot be read as JSON", path=path, found=str(error)[:120], mend=mend) from None
 
 
 def read_answers_of_files_and_store(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
@@ -228,9 +224,7 @@ Chance = Callable[..., float]
 """A number in (0, 1) by what it is for: the same for the same words."""
 
 
-def simulate_annotators(
-    folder: StudyFolder, annotators: int, *, noise: float, seed: int
-) -> list[AnnotationRow]:
+def simulate_annotators(folder: StudyFolder, annotators: int, *, noise: float, seed: int) -> list[AnnotationRow]:
     """The answers of several scripted annotators to a whole study: `simulated-1` and so on."""
     golds = {task.name: folder.gold(task.name) for task in folder.study.tasks}
     return [
@@ -272,31 +266,22 @@ def simulate_task_answers(
     ]
 
 
-def _simulate_labels(
-    task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
-) -> dict[str, Any]:
+def _simulate_labels(task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
-    return {
-        item: _replace_value_with_chance(label, labels, noise, chance, item) for item, label in gold.items()
-    }
+    return {item: _replace_value_with_chance(label, labels, noise, chance, item) for item, label in gold.items()}
 
 
 def _simulate_clustering_answer(
     _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
 ) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
-    moved = {
-        item: _replace_value_with_chance(cluster, clusters, noise, chance, item)
-        for item, cluster in gold.items()
-    }
+    moved = {item: _replace_value_with_chance(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
     # Named as someone would who met the texts in this order: gold names would be telling.
     names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
     return {item: names[cluster] for item, cluster in moved.items()}
 
 
-def _simulate_ratings(
-    task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
-) -> dict[str, Any]:
+def _simulate_ratings(task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     scale = task.scale or RatingScale()
     spread = noise * (scale.high - scale.low)
     return {
@@ -307,14 +292,9 @@ def _simulate_ratings(
     }
 
 
-def _simulate_marks(
-    _task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance
-) -> dict[str, Any]:
+def _simulate_marks(_task: StudyTask, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     return {
-        item: [
-            int((grade > 0) != (chance("mark", item, str(place)) < noise))
-            for place, grade in enumerate(grades)
-        ]
+        item: [int((grade > 0) != (chance("mark", item, str(place)) < noise)) for place, grade in enumerate(grades)]
         for item, grades in gold.items()
     }
 
@@ -348,9 +328,7 @@ def round_rating_to_scale_step(rating: float, scale: RatingScale) -> float:
     return float(scale.low + min(step, steps) * scale.step)
 
 
-def _replace_value_with_chance(
-    own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str
-) -> Any:
+def _replace_value_with_chance(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """Replace a value, with the chance `noise`, by another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:

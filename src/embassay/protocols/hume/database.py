@@ -150,9 +150,7 @@ class SqliteStudyDatabase:
     def _run_works_in_one_transaction(self, works: Sequence[_TransactionWork]) -> None:
         """Run works in one transaction, of which a work that fails leaves nothing."""
         try:
-            with _open_sqlite_transaction(
-                self._require_writing_connection(), "BEGIN IMMEDIATE"
-            ) as transaction:
+            with _open_sqlite_transaction(self._require_writing_connection(), "BEGIN IMMEDIATE") as transaction:
                 for work in works:
                     work.do(transaction)
         except (sqlite3.Error, ModelError) as error:
@@ -161,9 +159,7 @@ class SqliteStudyDatabase:
 
     def _require_writing_connection(self) -> sqlite3.Connection:
         if self._writer is None:
-            raise ModelError(
-                f"{self.place} is not open for writing.", mend="Serve the study to write answers."
-            )
+            raise ModelError(f"{self.place} is not open for writing.", mend="Serve the study to write answers.")
         return self._writer
 
     def read(self, work: Callable[[Transaction], T]) -> T:
@@ -323,9 +319,7 @@ class PostgresStudyDatabase:
         try:
             self._server.do(lambda _: None)
         except ModelError as error:
-            mend = (
-                f"Let the user create schemas, or create this one: CREATE SCHEMA {schema} AUTHORIZATION user."
-            )
+            mend = f"Let the user create schemas, or create this one: CREATE SCHEMA {schema} AUTHORIZATION user."
             raise ModelError(
                 error.message, mend=mend if "permission denied" in error.message else error.mend
             ) from error
@@ -366,9 +360,7 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
     """
     name = _NAME.fullmatch(address)
     if name and not os.environ.get(name[1], "").strip():
-        raise UsageError(
-            f"The environment variable {name[1]} is not set.", mend=f"export {name[1]}={_EXAMPLE}"
-        )
+        raise UsageError(f"The environment variable {name[1]} is not set.", mend=f"export {name[1]}={_EXAMPLE}")
     if not name and not address.startswith(tuple(f"{scheme}://" for scheme in _SCHEMES)):
         raise UsageError(
             "The database address is neither a URL nor the name of an environment variable.",
@@ -381,9 +373,7 @@ def open_postgres_database(address: str, schema: str) -> PostgresStudyDatabase:
             "The database address contains a password, and other users of this machine can see command lines.",
             mend=f"Put the address in an environment variable (export {VARIABLE}=...) and pass --database {VARIABLE}.",
         ) from None
-    return PostgresStudyDatabase(
-        resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema
-    )
+    return PostgresStudyDatabase(resolve_server_address(_TITLE, address, schemes=_SCHEMES, variable=VARIABLE), schema)
 
 
 def _run_work_in_transaction(connection: Connection[Any], work: Callable[[Transaction], T]) -> T:

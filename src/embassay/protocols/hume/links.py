@@ -52,9 +52,7 @@ class StudyLinks:
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
         wanted = _hash_token(token)
-        row = self._database.read(
-            lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted)
-        )
+        row = self._database.read(lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted))
         # What is looked up is a hash that nobody can steer; the last word is a comparison in constant time.
         return LinkHolder(row[0], row[1]) if row and hmac.compare_digest(row[2], wanted) else None
 
@@ -71,13 +69,7 @@ class StudyLinks:
         generation = 1 if row is None else int(row[0]) + renew
         token = self._derive_link_token(holder, generation)
         if row is None:
-            do.run(
-                "INSERT INTO links VALUES (?, ?, ?, ?)",
-                holder.role,
-                holder.id,
-                generation,
-                _hash_token(token),
-            )
+            do.run("INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash_token(token))
         elif renew:
             do.run(
                 "UPDATE links SET generation = ?, hash = ? WHERE role = ? AND id = ?",

@@ -14,11 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import CellPartExecutor, Similarity, Tokenizer
 from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.sampling.pools import (
-    has_training_rows,
-    normalise_text_for_comparison,
-    seeded_order,
-)
+from embassay.protocols.hume.sampling.pools import has_training_rows, normalise_text_for_comparison, seeded_order
 from embassay.protocols.hume.study import Family, StudyFolder, StudyItem, StudyTask, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
@@ -27,11 +23,7 @@ from embassay.protocols.kernel.inputs import charge_calls_to_account, open_reque
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
-from embassay.protocols.tasks.classification import (
-    ONE_LABEL,
-    classify_by_neighbours,
-    label_by_logistic_regression,
-)
+from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, label_by_logistic_regression
 from embassay.protocols.tasks.task import (
     PtebContext,
     PtebOptions,
@@ -67,14 +59,10 @@ class FewLabelledTexts:
         return len(self.test)
 
 
-def evaluate_few_label_system(
-    system: Similarity, data: FewLabelledTexts, context: PtebContext
-) -> TaskOutcome:
+def evaluate_few_label_system(system: Similarity, data: FewLabelledTexts, context: PtebContext) -> TaskOutcome:
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
-    draws = [
-        draw_training_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)
-    ]
+    draws = [draw_training_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
     learnt = _select_rows_of_labelled_texts(data.training.rows, used)
@@ -97,8 +85,7 @@ def evaluate_few_label_system(
     items.add(data.test.ids, right, CORRECT)
     items.add(data.test.ids, _vote_label_over_repeats(predicted, data.labels, test.lost_mask), LABEL)
     method = (
-        f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
-        "bootstrap over texts"
+        f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, bootstrap over texts"
     )
     accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [
@@ -113,11 +100,7 @@ def evaluate_few_label_system(
 
 
 def _make_label_predictor(
-    system: Similarity,
-    data: FewLabelledTexts,
-    learnt: LabelledTexts,
-    used: Sequence[int],
-    context: PtebContext,
+    system: Similarity, data: FewLabelledTexts, learnt: LabelledTexts, used: Sequence[int], context: PtebContext
 ) -> tuple[str, Predict]:
     """How the texts are labelled, and the function that does. Every training text that any repeat draws is encoded
     once."""
@@ -138,9 +121,7 @@ def _make_label_predictor(
 
     def predict_by_regression(rows: list[int]) -> tuple[Labels, list[str]]:
         labels = np.array([data.training.rows.labels[row] for row in rows])
-        return label_by_logistic_regression(
-            vectors[[place[row] for row in rows]], labels, asked, context.seed
-        )
+        return label_by_logistic_regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
 
     return "logistic regression", predict_by_regression
 
@@ -163,9 +144,7 @@ def _describe_scarce_labels(data: FewLabelledTexts) -> list[str]:
 
 
 def _select_rows_of_labelled_texts(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
-    return LabelledTexts(
-        *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
-    )
+    return LabelledTexts(*(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets)))
 
 
 PER_LABEL = (("emotion", 16), ("toxic", 16), ("tweet", 32))
@@ -191,9 +170,7 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
     """
     source = task.source
     try:
-        request = DatasetRequest(
-            source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades
-        )
+        request = DatasetRequest(source.dataset, tuple(sorted(source.mapping.items())), source.split, source.grades)
         opened = open_request_dataset(request)
         split = has_training_rows(opened)
         shape = "classification" if split else "labelled"
@@ -212,9 +189,7 @@ def find_training_rows(task: StudyTask, items: Sequence[StudyItem], per_label: i
         )
     changed = source.fingerprint and loaded.fingerprint != source.fingerprint
     notes = ("the source has changed since the study was sampled",) if changed else ()
-    return TrainingRows(
-        kept, per_label or get_paper_training_texts_per_label(task), loaded.fingerprint, notes
-    )
+    return TrainingRows(kept, per_label or get_paper_training_texts_per_label(task), loaded.fingerprint, notes)
 
 
 def get_paper_training_texts_per_label(task: StudyTask) -> int:
@@ -260,9 +235,7 @@ def _exclude_study_texts_from_training(
         for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
         if normalise_text_for_comparison(text) not in seen and (not values or label in values)
     ]
-    return LabelledTexts(
-        *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
-    )
+    return LabelledTexts(*(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets)))
 
 
 VECTORS: frozenset[Family] = frozenset({"classification", "clustering"})
@@ -292,10 +265,7 @@ def choose_family_evaluation(family: Family, settings: StudyTaskEvaluationSettin
 
 
 def build_evaluation_data_from_gold(
-    task: StudyTask,
-    items: Sequence[StudyItem],
-    gold: Mapping[str, Any],
-    settings: StudyTaskEvaluationSettings,
+    task: StudyTask, items: Sequence[StudyItem], gold: Mapping[str, Any], settings: StudyTaskEvaluationSettings
 ) -> Any:
     """The items with gold in the form that the family's evaluation takes. DataError for items that lack a text, and
     where there is nothing to train on."""
@@ -332,9 +302,7 @@ def list_texts_encoded_by_system(data: Any) -> list[str]:
 
 
 def _evaluate_pair_similarity(system: Similarity, data: ScoredTextPairs, context: PtebContext) -> TaskOutcome:
-    return rewrite_score_methods(
-        sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}"
-    )
+    return rewrite_score_methods(sts.evaluate_system(system, data, context), lambda method: f"similarity, {method}")
 
 
 def make_labelled_texts_of_study_items(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> LabelledTexts:
@@ -370,9 +338,7 @@ def reranking_set(items: Sequence[StudyItem], gold: Mapping[str, Any]) -> Rerank
 def _read_item_text(item: StudyItem, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise DataError(
-            f"Item {item.id} of {item.task} has no {name}.", mend="Restore the study as it was sampled."
-        )
+        raise DataError(f"Item {item.id} of {item.task} has no {name}.", mend="Restore the study as it was sampled.")
     return value
 
 
@@ -402,9 +368,7 @@ def evaluate_reranking_system(system: Similarity, data: RerankingSet, context: P
         for place, value in enumerate(values.tolist()):
             for name, entry in zip(columns, (query, f"document={place}", SCORE, value), strict=True):
                 columns[name].append(None if entry != entry else entry)
-    return rewrite_score_methods(
-        replace(task_outcome, items=columns), lambda method: f"similarity, {TIES}, {method}"
-    )
+    return rewrite_score_methods(replace(task_outcome, items=columns), lambda method: f"similarity, {TIES}, {method}")
 
 
 def rewrite_score_methods(task_outcome: TaskOutcome, said: Callable[[str], str]) -> TaskOutcome:
@@ -428,11 +392,7 @@ class StudyCellJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: StudyCellJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: StudyCellJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """Evaluate one system on one task; its outcome, with the texts encoded and cached."""
     tokenizer = open_tokenizer(job.tokenizer)
@@ -453,16 +413,12 @@ def rehearse_cell_encoder_calls(job: StudyCellJob, hear: Hear) -> bool:
     """Report the encoder calls that a cell would make, without doing its work."""
     data, family = load_task_data(job.study, job.content, job.task, job.settings)
     context = _make_cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
-    choose_family_evaluation(family, replace(job.settings, give_k=True))(
-        CallRecordingSimilarity(hear), data, context
-    )
+    choose_family_evaluation(family, replace(job.settings, give_k=True))(CallRecordingSimilarity(hear), data, context)
     return True
 
 
 @lru_cache(maxsize=64)
-def load_task_data(
-    study: Path, content: str, task: str, settings: StudyTaskEvaluationSettings
-) -> tuple[Any, Any]:
+def load_task_data(study: Path, content: str, task: str, settings: StudyTaskEvaluationSettings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _read_study_cached(study, content)
     spec = folder.task(task)

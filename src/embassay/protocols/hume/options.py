@@ -55,8 +55,7 @@ class LlmAnswerAcceptanceOptions:
     check: float = option(0.2, "Share of the consistently answered items that people also answer.")
     least: int = option(10, "Minimum number of items in that sample; all, if there are fewer.")
     most_wrong: float = option(
-        0.1,
-        "Maximum share of contradicted answers; if the interval is above it, people do the whole task.",
+        0.1, "Maximum share of contradicted answers; if the interval is above it, people do the whole task."
     )
     tolerance: float = option(1.0, "Maximum difference between ratings that still count as equal.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
@@ -85,16 +84,12 @@ class AnnotateRequest:
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores are averaged.", least=1, most=RUNS, group=STATISTICS)
     seed: int = redeclare_option(RunRequest, "seed")
-    tasks: tuple[str, ...] = option(
-        (), "A task in the study. Default: all except clustering.", name="--task -t"
-    )
+    tasks: tuple[str, ...] = option((), "A task in the study. Default: all except clustering.", name="--task -t")
     limit: int | None = redeclare_option(RunRequest, "limit")
 
     def __post_init__(self) -> None:
         if not self.llms:
-            raise UsageError(
-                "No language model was given.", mend="Pass one, such as --llm ollama:gemma3:27b."
-            )
+            raise UsageError("No language model was given.", mend="Pass one, such as --llm ollama:gemma3:27b.")
         if not 1 <= self.runs <= RUNS:
             raise UsageError(f"--runs is {self.runs}.", mend=f"Use 1 to {RUNS}.")
         if self.limit is not None and self.limit < 1:
@@ -114,9 +109,7 @@ class StudyTaskOptions:
     guidelines: str | None = option(None, "Your own guidelines, in Markdown.")
     question: str = option("", "Your own question, shown above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
-    groups: int | None = option(
-        None, "Number of gold clusters to draw from. Default: 6, or 5 if that fits better."
-    )
+    groups: int | None = option(None, "Number of gold clusters to draw from. Default: 6, or 5 if that fits better.")
     relevant: int = option(3, "Maximum number of relevant documents per query.")
     candidates: int = option(7, "Documents per query.")
     negatives: Literal["auto", "lists", "bm25"] = option(
@@ -151,13 +144,9 @@ ANNOTATED = ("hume", "mteb-hume")
 class StudyDataOptions:
     """Which data a study is drawn from, by the options that other commands have too, and what it is as a whole."""
 
-    datasets: tuple[str, ...] = redeclare_option(
-        RunRequest, "datasets", default=(), help="A catalogue name or a path."
-    )
+    datasets: tuple[str, ...] = redeclare_option(RunRequest, "datasets", default=(), help="A catalogue name or a path.")
     config: Path | None = option(None, "YAML file with settings for every task.", group=DATA)
-    families: tuple[Family, ...] = option(
-        (), "A task family. Default: all that fit the data.", name="--task -t"
-    )
+    families: tuple[Family, ...] = option((), "A task family. Default: all that fit the data.", name="--task -t")
     n: int | None = option(None, "Items per task. Default: 40 (30 for clustering and reranking).", least=2)
     name: str | None = option(None, "Name of the study. Default: the name of the --out folder.", group=DATA)
     lang: tuple[str, ...] = option(
@@ -174,9 +163,7 @@ class StudyDataOptions:
     @property
     def has_no_study_data_options(self) -> bool:
         """Whether none was given."""
-        return not any(
-            (self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades)
-        )
+        return not any((self.datasets, self.families, self.n, self.lang, self.mapping, self.split, self.grades))
 
     def request(self, name: str) -> StudySampleRequest:
         """Make the request to draw one study of all datasets; UsageError where there are none."""
@@ -252,9 +239,7 @@ def parse_rating_scale(text: str) -> dict[str, float]:
     number = r"(-?\d+(?:\.\d+)?)"
     ends = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
     if ends is None or not float(ends[1]) < float(ends[2]):
-        raise UsageError(
-            f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, such as 1-4:0.5."
-        )
+        raise UsageError(f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, such as 1-4:0.5.")
     return {"low": float(ends[1]), "high": float(ends[2]), "step": float(ends[3] or 1)}
 
 
@@ -287,9 +272,7 @@ class AnnotationExportOptions:
     )
     tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
     answers: bool = option(False, "Add people's answers to the tasks.", name="--answers", group=OUTPUT)
-    profiles: bool = option(
-        False, "Include what annotators said about themselves (csv, jsonl).", name="--profiles"
-    )
+    profiles: bool = option(False, "Include what annotators said about themselves (csv, jsonl).", name="--profiles")
     revision: str = option("1", "Revision of MTEB's baseline Human to write.", group=OUTPUT)
     exposed: bool = option(
         False,
@@ -300,9 +283,7 @@ class AnnotationExportOptions:
 
     def __post_init__(self) -> None:
         if self.gold is None and self.form is None:
-            raise UsageError(
-                "Nothing to export was selected.", mend="Pass --format csv or --gold adjudicated."
-            )
+            raise UsageError("Nothing to export was selected.", mend="Pass --format csv or --gold adjudicated.")
         if self.gold is not None and (self.form is not None or self.profiles):
             raise UsageError(
                 f"{'--format' if self.form else '--profiles'} has no effect with --gold.",
@@ -335,10 +316,7 @@ class StudyRequest(_HumeRequest):
     systems: tuple[str, ...] = redeclare_option(RunRequest, "systems", default=())
     tasks: tuple[str, ...] = option((), "A task of the study. Default: all.", name="--task -t")
     answers: tuple[str, ...] = option(
-        (),
-        "Use only these annotations (JSONL). Default: all of the study's annotations.",
-        value="FILE",
-        group=DATA,
+        (), "Use only these annotations (JSONL). Default: all of the study's annotations.", value="FILE", group=DATA
     )
     aggregation: Aggregation = option("paper", "How to combine several people's answers into one score.")
     human_ap_mode: ApMode = option("tie_aware", "How people's MAP handles documents with equal marks.")
@@ -346,13 +324,9 @@ class StudyRequest(_HumeRequest):
         "wilson", "Interval for a single annotator's clusters or marks; the paper gives none."
     )
     samples_per_label: int | None = option(
-        None,
-        "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, otherwise 8.",
-        least=1,
+        None, "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, otherwise 8.", least=1
     )
-    resamples: int = option(
-        10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
-    )
+    resamples: int = option(10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS)
     seed: int = redeclare_option(RunRequest, "seed")
     tokenizer: str = redeclare_option(RunRequest, "tokenizer")
     min_answered: float = option(
@@ -367,20 +341,14 @@ class StudyRequest(_HumeRequest):
     )
     repeats: int = 10
     neighbours: int = 10
-    give_k: bool = option(
-        True, "Give systems the number of gold clusters; otherwise they estimate it, as people do."
-    )
-    smallest_group: int = option(
-        5, "Withhold a profile's scores if fewer people than this share it.", least=2
-    )
+    give_k: bool = option(True, "Give systems the number of gold clusters; otherwise they estimate it, as people do.")
+    smallest_group: int = option(5, "Withhold a profile's scores if fewer people than this share it.", least=2)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         usual = {entry.name: entry.default for entry in fields(self)}
         return {
-            name: value
-            for name, value in super().as_dict().items()
-            if name not in self.LATER or value != usual[name]
+            name: value for name, value in super().as_dict().items() if name not in self.LATER or value != usual[name]
         }
 
     def __post_init__(self) -> None:
@@ -419,9 +387,7 @@ class PublishedRequest(_HumeRequest):
         (), "With --from-mteb: CSV with columns dataset, lang and human, plus one per language model.",
         value="FILE|FOLDER", group=DATA
     )  # fmt: skip
-    models: Models = option(
-        "study", "With --from-mteb: the paper's models, or all models in the files.", group=SYSTEMS
-    )
+    models: Models = option("study", "With --from-mteb: the paper's models, or all models in the files.", group=SYSTEMS)
     aggregation: Aggregation = redeclare_option(StudyRequest, "aggregation")
     one_annotator: OneAnnotator = redeclare_option(StudyRequest, "one_annotator")
     seed: int = redeclare_option(StudyRequest, "seed")

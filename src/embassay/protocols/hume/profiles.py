@@ -77,9 +77,7 @@ class AnnotatorProfileRow(BaseModel):
 def list_annotator_profile_questions(study: StudyFile) -> tuple[ProfileQuestion, ...]:
     """The questions of a study, in its order."""
     return tuple(
-        field
-        for question in dict.fromkeys(study.profile)
-        for field in _expand_profile_question(question, study)
+        field for question in dict.fromkeys(study.profile) for field in _expand_profile_question(question, study)
     )
 
 
@@ -97,14 +95,11 @@ def check_annotator_profile_answers(study: StudyFile, said: Mapping[str, Any]) -
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
-    choices = {
-        field.key: {value for value, _ in field.choices} for field in list_annotator_profile_questions(study)
-    }
+    choices = {field.key: {value for value, _ in field.choices} for field in list_annotator_profile_questions(study)}
     for key, answer in said.items():
         if key not in choices:
             raise DataError(
-                f"The study does not ask about {key!r}.",
-                mend=f"It asks about {', '.join(choices) or 'nothing'}.",
+                f"The study does not ask about {key!r}.", mend=f"It asks about {', '.join(choices) or 'nothing'}."
             )
         if answer and answer not in choices[key]:
             raise DataError(

@@ -257,10 +257,7 @@ def read_tasks_divided_with_llm(folder: Path) -> tuple[TaskDividedWithLlm, ...]:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
         raise DataError(
-            f"{where} cannot be read",
-            path=path,
-            expected=str(first["msg"]),
-            mend="Run `embassay hume hybrid` again.",
+            f"{where} cannot be read", path=path, expected=str(first["msg"]), mend="Run `embassay hume hybrid` again."
         ) from None
 
 

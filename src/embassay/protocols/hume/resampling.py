@@ -137,9 +137,7 @@ def compute_resampled_cohen_kappa(counts: Floats, one: Floats, other: Floats) ->
     # Items that both labelled, as often as they were drawn.
     drawn = counts @ both
     with np.errstate(invalid="ignore", divide="ignore"):
-        expected = ((counts @ (one * both[:, None])) * (counts @ (other * both[:, None]))).sum(
-            axis=1
-        ) / drawn**2
+        expected = ((counts @ (one * both[:, None])) * (counts @ (other * both[:, None]))).sum(axis=1) / drawn**2
         observed = counts @ (one * other).sum(axis=1) / drawn
         return np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
 
@@ -255,8 +253,7 @@ def resample_statistics(
     estimates = _reshape_to_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
         return tuple(
-            make_value_without_interval(value, n, f"fewer than {_LEAST} items")
-            for value in estimates.tolist()
+            make_value_without_interval(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist()
         )
     replicates = np.concatenate(
         [
@@ -285,17 +282,13 @@ def make_value_without_interval(
 ) -> BootstrapEstimateWithTest:
     """A value without an interval, and why."""
     unknown = float("nan")
-    return BootstrapEstimateWithTest(
-        value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples
-    )
+    return BootstrapEstimateWithTest(value, n=n, reason=reason, p=unknown, undefined=undefined, resamples=resamples)
 
 
 def _jackknife_values(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate(
-        [_reshape_to_columns(statistic(_make_leave_one_out_counts(block, n))) for block in blocks]
-    )
+    return np.concatenate([_reshape_to_columns(statistic(_make_leave_one_out_counts(block, n))) for block in blocks])
 
 
 def _make_leave_one_out_counts(items: NDArray[np.int64], n: int) -> Floats:
@@ -325,12 +318,9 @@ def _bca_interval(
     # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
         defined = estimate + (defined - estimate) * _interval_expansion(n, confidence)
-    shift, skew = (
-        _compute_bca_bias_and_acceleration(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
-    )
+    shift, skew = _compute_bca_bias_and_acceleration(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
     ends = [
-        _compute_bca_quantile(_normal_quantile(q), shift, skew)
-        for q in ((1 - confidence) / 2, (1 + confidence) / 2)
+        _compute_bca_quantile(_normal_quantile(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)
     ]
     low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
@@ -348,9 +338,7 @@ def _interval_expansion(n: int, confidence: float) -> float:
     return float(np.sqrt(n / (n - 1)) * t_quantile(level, n - 1)) / _normal_quantile(level)
 
 
-def _compute_bca_bias_and_acceleration(
-    estimate: float, replicates: Floats, left_out: Floats
-) -> tuple[float, float]:
+def _compute_bca_bias_and_acceleration(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:
     """The normal quantile of the share of replicates below the estimate, and the acceleration by the jackknife."""
     # Replicates that differ from the estimate by rounding alone count by half.
     tie = _ROUNDING * max(abs(estimate), 1.0)
@@ -448,9 +436,7 @@ def arrange_people_rows(people: PeopleAnswers, items: Sequence[str]) -> PeopleAn
         if people.task.family == "classification"
         else _make_average_precision_function(people.human_ap_mode)
     )
-    rows = [
-        tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
-    ]
+    rows = [tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every]
     return PeopleAnswerRows(tuple(items), tuple(rows), None)
 
 
@@ -507,11 +493,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 def agreement_intervals(
-    family: Family,
-    answers: Answers,
-    draws: ResamplingSettings = DRAWS,
-    *,
-    min_shared: int = StudyRequest.min_shared,
+    family: Family, answers: Answers, draws: ResamplingSettings = DRAWS, *, min_shared: int = StudyRequest.min_shared
 ) -> dict[str, BootstrapEstimateWithTest]:
     """Every coefficient of `people_agreement`, by the same name, with a bootstrap interval over items.
 
@@ -553,9 +535,7 @@ def agreement_intervals(
         )
     )
     if "v_measure" in intervals:
-        intervals["v_measure"] = make_value_without_interval(
-            intervals["v_measure"].point, len(shared), COPIES
-        )
+        intervals["v_measure"] = make_value_without_interval(intervals["v_measure"].point, len(shared), COPIES)
     return intervals
 
 
@@ -596,9 +576,7 @@ def _make_cluster_agreement_statistics(rows: Rows, least: int) -> dict[str, Draw
     groups, over = [value_indicators(row) for row in rows], _AnnotatorPairs(rows, least)
     return {
         "ari": over.mean(groups, lambda one, other: lambda counts: resampled_ari(counts, one, other)),
-        "v_measure": over.mean(
-            groups, lambda one, other: lambda counts: resampled_v_measure(counts, one, other)
-        ),
+        "v_measure": over.mean(groups, lambda one, other: lambda counts: resampled_v_measure(counts, one, other)),
     }
 
 
@@ -613,9 +591,7 @@ def _make_rating_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn
         return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
 
     return {
-        "spearman": over.mean(
-            ratings, lambda one, other: lambda counts: resampled_spearman(counts, one, other)
-        ),
+        "spearman": over.mean(ratings, lambda one, other: lambda counts: resampled_spearman(counts, one, other)),
         "pearson": over.mean(ratings, pearson),
         "absolute_difference": over.mean(
             ratings, lambda one, other: lambda counts: resampled_mean(counts, np.abs(one - other))
@@ -630,21 +606,14 @@ def _make_mark_agreement_statistics(rows: Rows, least: int) -> dict[str, Drawn]:
 
     def make_mean_comparison_statistic(measure: Callable[[Any, Any], Any]) -> Drawn:
         values = np.array(
-            [
-                [_compute_measure_if_both_answered(measure, a, b) for a, b in zip(*pair, strict=True)]
-                for pair in pairs
-            ]
+            [[_compute_measure_if_both_answered(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
         )
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
         return lambda counts: _divide_or_nan(counts @ sums, counts @ defined)
 
     correlation = make_mean_comparison_statistic(spearman)
-    return {
-        "spearman": correlation,
-        "kendall": correlation,
-        "cohen_kappa": make_mean_comparison_statistic(cohen_kappa),
-    }
+    return {"spearman": correlation, "kendall": correlation, "cohen_kappa": make_mean_comparison_statistic(cohen_kappa)}
 
 
 def _compute_measure_if_both_answered(measure: Callable[[Any, Any], Any], one: Any, other: Any) -> float:
@@ -671,8 +640,6 @@ class _AnnotatorPairs:
                 return np.full(len(counts), np.nan)
             values = np.stack([statistic(counts) for statistic, _ in pairs])
             weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in pairs]))
-            return _divide_or_nan(
-                (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
-            )
+            return _divide_or_nan((np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0))
 
         return mean

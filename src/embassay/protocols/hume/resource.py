@@ -115,9 +115,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )  # fmt: skip
 
 
-def _average_by_resource_level(
-    models: Sequence[PairWithPeopleRank], seed: int
-) -> Iterator[ResourceLevelMeans]:
+def _average_by_resource_level(models: Sequence[PairWithPeopleRank], seed: int) -> Iterator[ResourceLevelMeans]:
     for level in LEVELS:
         of_level = [model for model in models if language_resource_level(model.pair.lang) == level]
         if not of_level:

@@ -60,8 +60,7 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
         "accuracy": right.total() / len(gold),
         "f1": sum(f1.values()) / len(labels),
         "f1_weighted": sum(true[label] * f1[label] for label in labels) / len(gold),
-        "precision": sum(right[label] / predicted[label] for label in labels if predicted[label])
-        / len(labels),
+        "precision": sum(right[label] / predicted[label] for label in labels if predicted[label]) / len(labels),
         "recall": sum(right[label] / true[label] for label in labels if true[label]) / len(labels),
     }
 
@@ -83,8 +82,7 @@ def majority_vote(votes: Iterable[Label], order: Sequence[Label] = ()) -> Label:
         unknown = counted.keys() - set(order)
         if unknown:
             raise UsageError(
-                f"Not a label of the task: {', '.join(sorted(map(str, unknown)))}.",
-                mend="List every label, in order.",
+                f"Not a label of the task: {', '.join(sorted(map(str, unknown)))}.", mend="List every label, in order."
             )
         return min(best, key=list(order).index)
     try:
@@ -207,8 +205,7 @@ def _list_expected_precision_per_tie_place(above: int, hits: int, size: int, rel
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
     return [
-        relevant / size * (hits + 1 + place * share) / (above + place + 1) if relevant else 0.0
-        for place in range(size)
+        relevant / size * (hits + 1 + place * share) / (above + place + 1) if relevant else 0.0 for place in range(size)
     ]
 
 
@@ -222,9 +219,7 @@ def _order_gold_by_marks(gold: Sequence[int], marks: Sequence[float]) -> list[in
 
 
 def _reciprocal_rank(gold: Sequence[int], marks: Sequence[float]) -> float:
-    ranks = (
-        rank for rank, grade in enumerate(_order_gold_by_marks(gold, marks)[:CUTOFF], start=1) if grade > 0
-    )
+    ranks = (rank for rank, grade in enumerate(_order_gold_by_marks(gold, marks)[:CUTOFF], start=1) if grade > 0)
     return 1 / rank if (rank := next(ranks, 0)) else 0.0
 
 
@@ -236,13 +231,10 @@ def _marks_ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
 def _check_marks(gold: Sequence[int], marks: Sequence[float]) -> None:
     if len(gold) != len(marks):
         raise UsageError(
-            f"A query has {len(gold)} gold grades but {len(marks)} marks.",
-            mend="Pass one of each per document.",
+            f"A query has {len(gold)} gold grades but {len(marks)} marks.", mend="Pass one of each per document."
         )
     if not any(grade > 0 for grade in gold):
-        raise UsageError(
-            "A query has no relevant document.", mend="Leave the query out, because it has no score."
-        )
+        raise UsageError("A query has no relevant document.", mend="Leave the query out, because it has no score.")
 
 
 Coefficient = Literal["fleiss_kappa", "ari", "spearman"]
@@ -290,9 +282,7 @@ def choose_min_shared_items(answers: Answers, min_shared: int = StudyRequest.min
     return max(1, min(min_shared, count_shared_items(answers)))
 
 
-def people_agreement(
-    family: Family, answers: Answers, *, min_shared: int = StudyRequest.min_shared
-) -> PeopleAgreement:
+def people_agreement(family: Family, answers: Answers, *, min_shared: int = StudyRequest.min_shared) -> PeopleAgreement:
     """The agreement of annotators on the items they share; `answers` as `answers_by_annotator` reads them.
 
     A mean over pairs of annotators weighs each by the items it shares, and leaves out pairs that share fewer than
@@ -486,13 +476,9 @@ def score_people_answers(
     if not items:
         raise UsageError(f"Nobody answered any item of {task.name}.", mend="Pass annotations of this task.")
     if missing := [item for item in items if item not in gold]:
-        raise UsageError(
-            f"Item {missing[0]} of {task.name} has no gold.", mend="Pass the gold of every item."
-        )
+        raise UsageError(f"Item {missing[0]} of {task.name} has no gold.", mend="Pass the gold of every item.")
     scorer = _family_scorer(task.family, human_ap_mode)
-    annotators = {
-        annotator: _score_answered_items(scorer, gold, given) for annotator, given in answered.items()
-    }
+    annotators = {annotator: _score_answered_items(scorer, gold, given) for annotator, given in answered.items()}
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
     together = pool_annotator_answers(task, answered)
@@ -524,9 +510,7 @@ def _family_scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
 
 def _score_answered_items(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> ScoresByMeasure:
     items = sorted(given)
-    return ScoresByMeasure(
-        scorer([gold[item] for item in items], [given[item] for item in items]), len(items)
-    )
+    return ScoresByMeasure(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
 
 # Fisher's z needs more than three: its variance is 1 / (n - 3).

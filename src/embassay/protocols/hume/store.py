@@ -172,9 +172,7 @@ def _check_rating(rating: float, scale: RatingScale, where: str) -> float:
 
 def _check_group_id(group: str, where: str) -> str:
     if len(group) > _LONGEST_GROUP or not can_be_stored_as_text(group):
-        raise DataError(
-            f"{where} is not a valid group id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
-        )
+        raise DataError(f"{where} is not a valid group id.", mend=f"Use at most {_LONGEST_GROUP} plain characters.")
     return group
 
 
@@ -259,13 +257,9 @@ class AnswerStore:
 
     def list_all_link_holders(self) -> tuple[Annotator, ...]:
         """All who hold a link but the owner, by id."""
-        rows = self.database.read(
-            lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
-        )
+        rows = self.database.read(lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id"))
         # In the order of characters, whatever the database's language.
-        return tuple(
-            sorted((_make_annotator_from_row(row) for row in rows), key=lambda annotator: annotator.id)
-        )
+        return tuple(sorted((_make_annotator_from_row(row) for row in rows), key=lambda annotator: annotator.id))
 
     def annotator(self, annotator: str) -> Annotator | None:
         """The annotator of this id; None where there is none."""
@@ -278,9 +272,7 @@ class AnswerStore:
         """Keep the name somebody gave themselves and how their page is set."""
         text = json.dumps(dict(settings), ensure_ascii=False, sort_keys=True)
         self.database.write(
-            lambda do: do.run(
-                "UPDATE annotators SET name = ?, settings = ? WHERE id = ?", name, text, annotator
-            )
+            lambda do: do.run("UPDATE annotators SET name = ?, settings = ? WHERE id = ?", name, text, annotator)
         )
 
     def save_profile_answers(self, annotator: str, answers: Mapping[str, str]) -> None:
@@ -313,12 +305,8 @@ class AnswerStore:
 
     def answers(self, annotator: str) -> dict[str, SavedAnswer]:
         """A person's answers by item, also those that were taken back."""
-        rows = self.database.read(
-            lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-        )
-        return {
-            row.item_id: row for row in sorted(map(_make_answer_from_row, rows), key=lambda row: row.item_id)
-        }
+        rows = self.database.read(lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator))
+        return {row.item_id: row for row in sorted(map(_make_answer_from_row, rows), key=lambda row: row.item_id)}
 
     def list_all_answers(self) -> dict[str, dict[str, SavedAnswer]]:
         """Every annotator's answers, by annotator and item; no decisions of adjudicators."""
@@ -329,9 +317,7 @@ class AnswerStore:
         return self._select_answers_by_annotator(f"annotator IN {_ADJUDICATES}")
 
     def _select_answers_by_annotator(self, whose: str) -> dict[str, dict[str, SavedAnswer]]:
-        rows = self.database.read(
-            lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
-        )
+        rows = self.database.read(lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}"))
         by_name: dict[str, dict[str, SavedAnswer]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
             by_name.setdefault(annotator, {})[row[0]] = _make_answer_from_row(row)
@@ -344,16 +330,12 @@ class AnswerStore:
         )
         history = [AnswerChange(annotator, _make_answer_from_row(row[:-1]), row[-1]) for row in rows]
         return tuple(
-            sorted(
-                history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
-            )
+            sorted(history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id))
         )
 
     def find_last_change_number_of_annotator(self, annotator: str) -> int:
         """The highest `seq` of anything that was stored, 0 before the first."""
-        row = self.database.read(
-            lambda do: do.first("SELECT MAX(seq) FROM changes WHERE annotator = ?", annotator)
-        )
+        row = self.database.read(lambda do: do.first("SELECT MAX(seq) FROM changes WHERE annotator = ?", annotator))
         return int(row[0]) if row and row[0] is not None else 0
 
     def finished(self) -> dict[str, dict[str, str]]:
@@ -379,8 +361,7 @@ class AnswerStore:
 def _check_stored_study_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
     if held.get("version") != facts["version"]:
         raise UsageError(
-            f"{place} was written by a different store version.",
-            mend="Use the Embassay version that wrote it.",
+            f"{place} was written by a different store version.", mend="Use the Embassay version that wrote it."
         )
     if held.get("content") != facts["content"]:
         raise UsageError(
@@ -406,9 +387,7 @@ def _save_or_refuse_submitted_answer(
     do: Transaction, annotator: str, task: str, draft: SubmittedAnswer
 ) -> SavedAnswer | RefusedAnswer:
     free = _try_to_take_write_lease(do, annotator, draft.tab, take=False)
-    row = do.first(
-        f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
-    )
+    row = do.first(f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id)
     held = _make_answer_from_row(row) if row else None
     # A repeat after an answer that got lost on the way is acknowledged, even when the task is frozen by now.
     if held and held.seq == draft.seq and _is_same_answer(held, draft):
@@ -474,9 +453,7 @@ def _freeze_task_if_all_items_decided(
     # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {
-        answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_annotator_done_with_item
-    }
+    decided = {answer.item_id for answer in map(_make_answer_from_row, rows) if answer.is_annotator_done_with_item}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
@@ -499,9 +476,7 @@ ADDRESS = "database"
 """Where the answers are if they are not in the folder: an address, which never has a password in it."""
 
 
-def open_answer_store(
-    folder: StudyFolder, database: str | None = None, *, read_only: bool = False
-) -> AnswerStore:
+def open_answer_store(folder: StudyFolder, database: str | None = None, *, read_only: bool = False) -> AnswerStore:
     """The store of a study's answers, made where there is none: `answers.sqlite3` in its folder, or the PostgreSQL
     server at `database`, a URL or the name of an environment variable that holds one. A study remembers its server.
     `read_only`: nothing is made, and the file may lie where nothing can be written.
@@ -599,9 +574,7 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
 
 
 def _select_answers_with_value_or_comment(answers: dict[str, SavedAnswer]) -> Iterator[SavedAnswer]:
-    return (
-        answer for answer in answers.values() if answer.has_scorable_value or answer.flag or answer.comment
-    )
+    return (answer for answer in answers.values() if answer.has_scorable_value or answer.flag or answer.comment)
 
 
 def _make_annotation(annotator: Annotator, answer: SavedAnswer) -> Annotation:
@@ -620,9 +593,7 @@ def draw_annotator_item_order(seed: int, annotator: str, task: str, items: Itera
     True
     """
     return tuple(
-        sorted(
-            items, key=lambda item: (draw_random_bytes(16, seed, "own_order", annotator, task, item), item)
-        )
+        sorted(items, key=lambda item: (draw_random_bytes(16, seed, "own_order", annotator, task, item), item))
     )
 
 
@@ -703,8 +674,6 @@ def _store_browser_events(do: Transaction, browser: str, what: str, annotators: 
     column = {"shown": "shown", "wrote": "wrote"}[what]
     for annotator in annotators:
         do.run(
-            "INSERT INTO browsers VALUES (?, ?, 0, 0) ON CONFLICT (browser, annotator) DO NOTHING",
-            browser,
-            annotator,
+            "INSERT INTO browsers VALUES (?, ?, 0, 0) ON CONFLICT (browser, annotator) DO NOTHING", browser, annotator
         )
         do.run(f"UPDATE browsers SET {column} = 1 WHERE browser = ? AND annotator = ?", browser, annotator)

@@ -18,14 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    ValidationError,
-    model_serializer,
-)
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, ValidationError, model_serializer
 
 from embassay.data.lines import read_text_lines
 from embassay.errors import DataError, UsageError
@@ -60,9 +53,7 @@ class TaskSpec:
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:
-            raise DataError(
-                f"The family of {self.name} is {self.family!r}.", mend=f"Use one of {', '.join(FAMILIES)}."
-            )
+            raise DataError(f"The family of {self.name} is {self.family!r}.", mend=f"Use one of {', '.join(FAMILIES)}.")
         # Files of annotations do not tell the label 1 from the label "1".
         if len({str(label) for label in self.labels}) < len(self.labels):
             raise DataError(f"Two labels of {self.name} look the same.", mend="List each label once.")
@@ -103,21 +94,15 @@ def map_items_to_gold_values(task: TaskSpec, items: Iterable[StudyItem]) -> dict
     gold: dict[str, Any] = {}
     for item in items:
         if item.id in gold:
-            raise DataError(
-                f"Item {item.id} of {task.name} appears twice.", mend="Give every item a unique id."
-            )
+            raise DataError(f"Item {item.id} of {task.name} appears twice.", mend="Give every item a unique id.")
         value = convert_value_for_scoring(task, item.gold, f"The gold of item {item.id} of {task.name}")
         if value is None:
-            raise DataError(
-                f"Item {item.id} of {task.name} has no gold.", mend="Pass the file with the gold."
-            )
+            raise DataError(f"Item {item.id} of {task.name} has no gold.", mend="Pass the file with the gold.")
         gold[item.id] = value
     return gold
 
 
-def answers_by_annotator(
-    task: TaskSpec, gold: Gold, annotations: Iterable[Annotation]
-) -> dict[str, dict[str, Any]]:
+def answers_by_annotator(task: TaskSpec, gold: Gold, annotations: Iterable[Annotation]) -> dict[str, dict[str, Any]]:
     """What every annotator answered, annotators and items in the order of their ids; open items are left out.
 
     Cluster ids become texts without spaces around them: "1" and "1 " are one group. Raises DataError for an item that
@@ -128,8 +113,7 @@ def answers_by_annotator(
         where = f"The answer by {annotation.annotator_id} to item {annotation.item_id} of {task.name}"
         if annotation.item_id not in gold:
             raise DataError(
-                f"{where} is for an item that is not in the study.",
-                mend="Pass the annotations of this sample.",
+                f"{where} is for an item that is not in the study.", mend="Pass the annotations of this sample."
             )
         given = answers.setdefault(annotation.annotator_id, {})
         if annotation.item_id in given:
@@ -188,9 +172,7 @@ def _convert_marks_for_scoring(value: Any, where: str, like: Marks | None) -> Ma
     if not whole or not len(value):
         raise _make_wrong_value_error(where, value, "a list of whole numbers of 0 or more")
     if like is None and not any(value):
-        raise DataError(
-            f"{where} has no relevant document.", mend="Leave the query out, because it has no score."
-        )
+        raise DataError(f"{where} has no relevant document.", mend="Leave the query out, because it has no score.")
     if like is not None and (len(value) != len(like) or max(value) > 1):
         raise _make_wrong_value_error(where, value, f"{len(like)} times 0 or 1")
     return tuple(int(mark) for mark in value)
@@ -449,16 +431,12 @@ def hash_items_and_gold(items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAn
     return digest_json([[row.model_dump() for row in rows] for rows in (items, gold)])
 
 
-def write_study(
-    path: Path, study: StudyFile, items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAnswer]
-) -> Path:
+def write_study(path: Path, study: StudyFile, items: Sequence[ShownItemRow], gold: Sequence[ItemGoldAnswer]) -> Path:
     """Write a new study and return its folder. Raises UsageError where another study is in it already."""
     text = study.model_dump_json(indent=1) + "\n"
     held = path / STUDY
     if held.is_file() and held.read_text("utf-8") != text:
-        raise UsageError(
-            f"{path} contains another study.", mend="Choose another --out, or delete the folder first."
-        )
+        raise UsageError(f"{path} contains another study.", mend="Choose another --out, or delete the folder first.")
     # The study last: a folder that holds it is whole.
     write_file_atomically(path / GOLD, _format_rows_as_json_lines(gold))
     write_file_atomically(path / ITEMS, _format_rows_as_json_lines(items))

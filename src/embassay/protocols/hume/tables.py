@@ -116,14 +116,8 @@ def _find_extra_interval_end(name: str, end: str, pair: DatasetLanguageRecord) -
 
 def annotator_scores_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
-    names = _order_coefficient_names(
-        (name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS
-    )
-    rows = [
-        DatasetLanguageAnnotator(pair, who)
-        for pair in summary.pairs
-        for who in (*pair.annotators, *pair.left_out)
-    ]
+    names = _order_coefficient_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    rows = [DatasetLanguageAnnotator(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
     return ColumnTable.of(
         "annotators",
         "HUME: annotators and conventions",
@@ -150,9 +144,7 @@ def annotator_scores_table(summary: Summary) -> ColumnTable:
 def name_annotator_kind(annotators: Iterable[AnnotatorScore]) -> str:
     """Name the kind of annotators: `people`, `simulated` where scripts answered, or both."""
     kinds = {annotator.kind for annotator in annotators}
-    return " and ".join(
-        word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds
-    )
+    return " and ".join(word for kind, word in (("person", "people"), ("simulated", "simulated")) if kind in kinds)
 
 
 OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
@@ -166,18 +158,14 @@ class PairBestModel(NamedTuple):
     best: SystemScore | None
 
 
-def people_beside_best_model_table(
-    pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str]
-) -> ColumnTable:
+def people_beside_best_model_table(pairs: Sequence[DatasetLanguageRecord], ranked: Collection[str]) -> ColumnTable:
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
         "The range of the annotators is not a 95% interval, and being outside it is not a test result, "
         "because the model's own uncertainty is ignored. For tests, see hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
-    return _make_table_8(
-        pairs, ranked, *_people_table_columns(make_percentage_point_column), answered, note=note
-    )
+    return _make_table_8(pairs, ranked, *_people_table_columns(make_percentage_point_column), answered, note=note)
 
 
 def printed_people_table(
@@ -243,15 +231,11 @@ def _list_own_system_columns(own: OwnScores) -> Iterator[ComputedColumn]:
         yield whole_number_column(f"{name} outside", partial(_is_own_system_outside_human_range, scores))
 
 
-def _find_own_score_of_dataset_language(
-    scores: Mapping[tuple[str, str], float], row: PairBestModel
-) -> float | None:
+def _find_own_score_of_dataset_language(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> float | None:
     return scores.get((row.pair.dataset, row.pair.lang))
 
 
-def _is_own_system_outside_human_range(
-    scores: Mapping[tuple[str, str], float], row: PairBestModel
-) -> bool | None:
+def _is_own_system_outside_human_range(scores: Mapping[tuple[str, str], float], row: PairBestModel) -> bool | None:
     return row.pair.human.excludes(_find_own_score_of_dataset_language(scores, row))
 
 
@@ -315,9 +299,7 @@ def find_most_disputed_items(
     )  # fmt: skip
 
 
-def compute_disagreement_per_item(
-    family: Family, items: Sequence[StudyItem], answers: Answers
-) -> dict[str, float]:
+def compute_disagreement_per_item(family: Family, items: Sequence[StudyItem], answers: Answers) -> dict[str, float]:
     """How far annotators are apart on each item, 0 to 1 as `find_most_disputed_items` says; 0 where fewer than two
     answered."""
     distances = {}
@@ -355,9 +337,7 @@ def _mean_distance_of_annotator_marks(_: str, by_name: Mapping[str, Any], __: An
 def _compute_mean_annotator_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
-        apart = sum(
-            (answers[one][id] == by_name[one]) != (answers[other][id] == by_name[other]) for id in common
-        )
+        apart = sum((answers[one][id] == by_name[one]) != (answers[other][id] == by_name[other]) for id in common)
         return apart / len(common) if common else 0.0
 
     return _mean_annotator_distance(by_name, distance)
@@ -475,9 +455,7 @@ def make_best_model_gap_figure_table(ranks: Sequence[PeopleAmongModelsOnPair]) -
         make_percentage_point_column("human"),
         make_percentage_point_column("best"),
         text("best_model"),
-        whole_number_column(
-            "outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside
-        ),
+        whole_number_column("outside_interval", lambda rank: rank.pair.find_system_score(rank.best_model).outside),
         text("agreement", "pair.trust"),
         note="Human minus best model. Above 0, people are better.",
     )

@@ -69,9 +69,7 @@ def find_absent_datasets(request: Any) -> dict[str, AbsentDataset]:
         named = parse_spec_as_absent_dataset(source)
         if named is None or find_suite(source) is not None:
             continue
-        if not is_dataset_present_or_fetchable(
-            source, lambda name: open_request_dataset(request.dataset(name))
-        ):
+        if not is_dataset_present_or_fetchable(source, lambda name: open_request_dataset(request.dataset(name))):
             absent[source] = named
     return absent
 
@@ -109,11 +107,7 @@ def list_absent_suite_datasets(suites: Sequence[PlannedSuite], request: Any) -> 
         for part in planned.parts:
             if not part.present and part.dataset in members:
                 tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
-    return [
-        _make_absent_dataset(members[name], tuple(names))
-        for name, names in tasks.items()
-        if members[name].record
-    ]
+    return [_make_absent_dataset(members[name], tuple(names)) for name, names in tasks.items() if members[name].record]
 
 
 def _make_absent_dataset(member: SuiteMember, tasks: tuple[str, ...]) -> AbsentDataset:
@@ -161,9 +155,7 @@ class _AbsentDatasetForecasts:
         if not absent:
             return {}
         place = self.folder / str(which)
-        sources = tuple(
-            self._write_miniature_source(item, item.planned_sizes[which], place) for item in absent
-        )
+        sources = tuple(self._write_miniature_source(item, item.planned_sizes[which], place) for item in absent)
         # Mappings, splits and limits are of the real data: the miniature has canonical columns and no more than it has.
         settings: dict[str, Any] = {"mapping": {}, "split": None, "grades": None, "limit": None}
         known = {name: value for name, value in settings.items() if hasattr(self.request, name)}
@@ -178,10 +170,7 @@ class _AbsentDatasetForecasts:
 
 
 def _forecast_cell_from_miniature(
-    small: CellForecast,
-    taller: CellForecast | None,
-    absent: AbsentDataset,
-    drawn: Callable[[str], int | None],
+    small: CellForecast, taller: CellForecast | None, absent: AbsentDataset, drawn: Callable[[str], int | None]
 ) -> CellForecast:
     """The cell of a dataset, from its cells in miniature."""
     real = compute_dataset_sizes_from_record(absent.record, absent.langs, drawn(small.task))
@@ -200,11 +189,7 @@ def _forecast_cell_from_miniature(
 
     texts = extrapolate_forecast_field("texts")
     requests = None if small.requests is None else -(-texts * small.requests // max(1, small.texts))
-    usd = (
-        None
-        if small.usd is None or grown.usd is None
-        else extrapolate_from_two_measurements(small.usd, grown.usd)
-    )
+    usd = None if small.usd is None or grown.usd is None else extrapolate_from_two_measurements(small.usd, grown.usd)
     scaled = replace(
         small, items=extrapolate_forecast_field("items"), texts=texts, tokens=extrapolate_forecast_field("tokens"),
         cached=0, requests=requests, usd=usd,

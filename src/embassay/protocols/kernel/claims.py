@@ -96,13 +96,7 @@ def make_value_claim(
 
 
 def make_leader_claims(
-    measure: str,
-    first: Sequence[str],
-    ranked: Sequence[str],
-    *,
-    alone: bool = False,
-    kind: str = "",
-    below: int = 0,
+    measure: str, first: Sequence[str], ranked: Sequence[str], *, alone: bool = False, kind: str = "", below: int = 0
 ) -> tuple[Claim, ...]:
     """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others. `below` more
     may be by the tests, and score no better than a reference.
@@ -121,11 +115,7 @@ def make_leader_claims(
 
 
 def select_names_above_references(
-    names: Sequence[str],
-    value: Callable[[str], float | None],
-    floor: float | None,
-    *,
-    is_less_better: bool = False,
+    names: Sequence[str], value: Callable[[str], float | None], floor: float | None, *, is_less_better: bool = False
 ) -> tuple[str, ...]:
     """Those that score better than `floor`, what the best reference scores, which knows nothing; all of them where
     none does, or where there is no reference.

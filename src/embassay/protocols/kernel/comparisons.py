@@ -23,18 +23,9 @@ from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, bootstrap_int
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, format_p_value, format_small_count_in_words
 from embassay.records import HeadlineComponent, ResampledUnitGroup, ResultRow
-from embassay.runs.folder import (
-    CellRecord,
-    convert_none_to_nan_array,
-    convert_numbers_to_json,
-    write_parquet_columns,
-)
+from embassay.runs.folder import CellRecord, convert_none_to_nan_array, convert_numbers_to_json, write_parquet_columns
 from embassay.stats import compare_replicates
-from embassay.stats.intervals import (
-    degrees_of_freedom_of_strata,
-    list_resampled_strata,
-    scale_strata_by_weight,
-)
+from embassay.stats.intervals import degrees_of_freedom_of_strata, list_resampled_strata, scale_strata_by_weight
 from embassay.stats.ranks import make_rank_ranges
 from embassay.stats.resampling import are_replicates_constant
 
@@ -116,16 +107,7 @@ class SystemHeadlineValue:
     ) -> SystemHeadlineValue:
         """A system's headline value from a component, of `n` items where these are counted otherwise."""
         many = part.n if n is None else n
-        return cls(
-            system,
-            part.value,
-            many,
-            part.replicates,
-            method,
-            part.reason,
-            list_resampled_strata(part),
-            bounds,
-        )
+        return cls(system, part.value, many, part.replicates, method, part.reason, list_resampled_strata(part), bounds)
 
     @classmethod
     def none(cls, system: str, reason: str) -> SystemHeadlineValue:
@@ -171,9 +153,7 @@ def stack_replicates(parts: Sequence[HeadlineComponent]) -> NDArray[np.float64]:
     )
 
 
-def average_headline_components(
-    parts: Sequence[HeadlineComponent], *, harmonic: bool = False
-) -> HeadlineComponent:
+def average_headline_components(parts: Sequence[HeadlineComponent], *, harmonic: bool = False) -> HeadlineComponent:
     """Mean over datasets or tasks; `n` is their sum and replicates are paired by position.
 
     A part without an interval (of one item) is held fixed in the resamples.
@@ -198,9 +178,7 @@ def scale_strata_by_part_weights(
     """What was resampled of a mean with these weights, (parts,)."""
     pairs = zip(parts, weights.tolist(), strict=True)
     return tuple(
-        stratum
-        for part, weight in pairs
-        for stratum in scale_strata_by_weight(list_resampled_strata(part), weight)
+        stratum for part, weight in pairs for stratum in scale_strata_by_weight(list_resampled_strata(part), weight)
     )
 
 
@@ -354,9 +332,7 @@ def _format_resampled_strata(strata: Sequence[ResampledUnitGroup]) -> str:
 
 
 def _parse_resampled_strata(text: str) -> tuple[ResampledUnitGroup, ...]:
-    return tuple(
-        ResampledUnitGroup(units, convert_none_to_nan_array(draws)) for units, draws in json.loads(text)
-    )
+    return tuple(ResampledUnitGroup(units, convert_none_to_nan_array(draws)) for units, draws in json.loads(text))
 
 
 def make_rows_and_comparisons_over_datasets(
@@ -365,9 +341,7 @@ def make_rows_and_comparisons_over_datasets(
     """The rows over datasets, and the paired comparisons of every scope."""
     ranked = [system.name for system in plan.systems if system.kind != "reference"]
     by_task = {
-        name: {
-            system.name: _task_headline(protocol, plan, records, name, system.name) for system in plan.systems
-        }
+        name: {system.name: _task_headline(protocol, plan, records, name, system.name) for system in plan.systems}
         for name in plan.tasks
     }
     rows = [
@@ -388,25 +362,20 @@ def make_rows_and_comparisons_over_datasets(
         for group, members in _map_dataset_groups_to_members(plan, name).items()
         for system in plan.systems
     ]
-    overall = {
-        system.name: _overall_headline(protocol, plan, by_task, system.name) for system in plan.systems
-    }
+    overall = {system.name: _overall_headline(protocol, plan, by_task, system.name) for system in plan.systems}
     rows += [_headline_row(protocol, plan, "overall", "overall", headline) for headline in overall.values()]
     rows += [
         _headline_row(protocol, plan, "overall", "mean_of_present", present)
         for headline in overall.values()
         if headline.value is None
-        and (present := _average_system_headline_over_tasks(protocol, plan, by_task, headline.system))
-        is not None
+        and (present := _average_system_headline_over_tasks(protocol, plan, by_task, headline.system)) is not None
     ]
     scopes = {"overall": overall, **by_task}
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": METHOD,
-        "scopes": {
-            name: _compare_systems_in_scope(plan, name, scope, ranked) for name, scope in scopes.items()
-        },
+        "scopes": {name: _compare_systems_in_scope(plan, name, scope, ranked) for name, scope in scopes.items()},
     }
     return rows, comparisons
 
@@ -425,9 +394,7 @@ def _compare_systems_in_scope(
     return {**comparisons, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
-def make_standings(
-    protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]
-) -> Iterator[SystemStanding]:
+def make_standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[SystemStanding]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
     groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
     by_task: dict[str, dict[str, SystemHeadlineValue]] = {}
@@ -492,10 +459,7 @@ def _task_headline(
     harmonic = protocol.is_mean_harmonic(task, plan.request.options)
     # A group of datasets is one: the mean of its members, whatever mean is taken over datasets.
     joined = {
-        part: [
-            average_headline_components(members) if len(members) > 1 else members[0]
-            for members in of_part.values()
-        ]
+        part: [average_headline_components(members) if len(members) > 1 else members[0] for members in of_part.values()]
         for part, of_part in parts.items()
     }
     means = [average_headline_components(components, harmonic=harmonic) for components in joined.values()]
@@ -575,17 +539,10 @@ def _average_task_headlines(
 
 
 def _headline_row(
-    protocol: TaskProtocol,
-    plan: Plan,
-    task: str,
-    measure: str,
-    headline: SystemHeadlineValue,
-    dataset: str = "",
+    protocol: TaskProtocol, plan: Plan, task: str, measure: str, headline: SystemHeadlineValue, dataset: str = ""
 ) -> ResultRow:
     low, high = headline.interval
-    method = (
-        f"{headline.method}; {UNVARIED}" if are_replicates_constant(headline.replicates) else headline.method
-    )
+    method = f"{headline.method}; {UNVARIED}" if are_replicates_constant(headline.replicates) else headline.method
     return ResultRow(
         protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
         method, plan.request.seed, headline.reason
@@ -594,11 +551,7 @@ def _headline_row(
 
 def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[ResultRow]) -> ColumnTable:
     """Every system's headline of each task, and overall; references last."""
-    values = {
-        (row.task, row.system): row.value
-        for row in rows
-        if not row.dataset and row.measure != "mean_of_present"
-    }
+    values = {(row.task, row.system): row.value for row in rows if not row.dataset and row.measure != "mean_of_present"}
     scopes = [*plan.tasks, "overall"]
     titles = [protocol.tasks.build(task).title for task in plan.tasks] + ["Overall"]
     ordered = sorted(plan.systems, key=lambda system: system.kind == "reference")

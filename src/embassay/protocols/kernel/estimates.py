@@ -22,11 +22,7 @@ from embassay.records import HeadlineComponent, LabelledTexts, ResultRow, Score,
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
 from embassay.stats.resampling import UNVARIED as UNVARIED
-from embassay.stats.resampling import (
-    are_replicates_constant,
-    count_effective_groups,
-    iterate_resample_row_blocks,
-)
+from embassay.stats.resampling import are_replicates_constant, count_effective_groups, iterate_resample_row_blocks
 
 ONE_SET = "texts of the only set"
 """What a clustering of one set is resampled over, in its method."""
@@ -60,12 +56,7 @@ class Estimate:
         return "the value is not a number" if self.n else "no item can be scored"
 
     def score(
-        self,
-        measure: str,
-        *,
-        variant: str = "",
-        subset: str = "",
-        bounds: tuple[float, float] = (-math.inf, math.inf),
+        self, measure: str, *, variant: str = "", subset: str = "", bounds: tuple[float, float] = (-math.inf, math.inf)
     ) -> Score:
         """As a row of results; one without a value says why. Student's t, which few units have, knows no end of a
         scale: the interval is cut to `bounds`, what the measure can be, where the value lies between them."""
@@ -182,9 +173,7 @@ def average_estimates(estimates: Sequence[Estimate], method: str) -> Estimate:
     replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
     # The part with the fewest units says how far the interval of the mean can be trusted.
     units = [part.units for part in estimates if part.units is not None]
-    return Estimate(
-        value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
-    )
+    return Estimate(value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None)
 
 
 def bootstrap_interval(

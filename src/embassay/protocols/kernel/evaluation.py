@@ -63,13 +63,7 @@ from embassay.records import LoadedDataset, ResultRow, TaskOutcome
 from embassay.registry import Registry, describe_error_place_in_package, import_attribute
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunCell, digest_json
-from embassay.runs.forecast import (
-    CallRecordingSimilarity,
-    CellForecast,
-    Hear,
-    RunForecast,
-    count_tokens_by_sample,
-)
+from embassay.runs.forecast import CallRecordingSimilarity, CellForecast, Hear, RunForecast, count_tokens_by_sample
 from embassay.runs.memory import WorkMemoryEstimate, reserve_memory
 from embassay.systems.objects import register_systems_and_list_specs
 from embassay.systems.own import Compared
@@ -140,11 +134,7 @@ class TaskCellJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: TaskCellJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: TaskCellJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded, taken from the cache and cut, and the calls that
     were charged to `ledger`."""
@@ -153,9 +143,7 @@ def evaluate_cell(
     opened = job.open_cached_system(
         advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus, compared=protocol.compared
     )
-    context = protocol.make_task_context(
-        loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread
-    )
+    context = protocol.make_task_context(loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread)
     if not opened.encoders:
         context = replace(context, advance=advance)
     task, system = protocol.tasks.build(job.task), opened.system
@@ -178,9 +166,7 @@ def evaluate_cell(
     return opened.add_usage_and_warnings(outcome, calls)
 
 
-def _evaluate_headline_without_resamples(
-    task: Task, data: Any, context: Any, system: Similarity
-) -> TaskOutcome:
+def _evaluate_headline_without_resamples(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
     """The task once more, for its headline alone."""
     briefly = replace(context, options=replace(context.options, resamples=1))
     return task.evaluate(system, data, briefly)
@@ -248,12 +234,7 @@ class TaskProtocol(EvaluationProtocol):
 
     # Where protocols may differ.
     def make_task_context(
-        self,
-        loaded: LoadedDataset[Any],
-        tokenizer: Tokenizer,
-        seed: int,
-        options: Any,
-        spread: CellPartExecutor = HERE,
+        self, loaded: LoadedDataset[Any], tokenizer: Tokenizer, seed: int, options: Any, spread: CellPartExecutor = HERE
     ) -> Any:
         """The context of a task on one dataset."""
         return self.context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
@@ -277,9 +258,7 @@ class TaskProtocol(EvaluationProtocol):
         del system, task
         return {}
 
-    def needed(
-        self, task: str, system: Similarity, data: Any, fields: Any, options: Any
-    ) -> WorkMemoryEstimate:
+    def needed(self, task: str, system: Similarity, data: Any, fields: Any, options: Any) -> WorkMemoryEstimate:
         """Estimate the memory of a cell: all texts of its `fields`, and what they become."""
         del task, data
         columns = [column for _, column in fields.values()]
@@ -290,9 +269,7 @@ class TaskProtocol(EvaluationProtocol):
         }
         dim = count_vector_dimensions(system)
         parts |= (
-            {"vectors": vector_bytes(n, dim)}
-            if dim
-            else {"tokens": sum(map(estimate_token_bytes_of_texts, columns))}
+            {"vectors": vector_bytes(n, dim)} if dim else {"tokens": sum(map(estimate_token_bytes_of_texts, columns))}
         )
         return sum_memory_footprint(parts, "Use fewer items (--limit).")
 
@@ -321,19 +298,13 @@ class TaskProtocol(EvaluationProtocol):
         del plan
         return str(self.tasks.build(record.task).headline)
 
-    def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
-    ) -> RunConclusions:
+    def draw_conclusions(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]) -> RunConclusions:
         """Draw a run's conclusions: headlines, overall score, comparisons of systems, and tables."""
         summary, comparisons = make_rows_and_comparisons_over_datasets(self, plan, records)
         tables, warnings = self._build_tables_safely(plan, [*rows, *summary])
-        return RunConclusions(
-            summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings
-        )
+        return RunConclusions(summary, comparisons, tables, tuple(make_standings(self, plan, records)), warnings)
 
-    def _build_tables_safely(
-        self, plan: Plan, rows: Sequence[ResultRow]
-    ) -> tuple[list[RunTable], tuple[str, ...]]:
+    def _build_tables_safely(self, plan: Plan, rows: Sequence[ResultRow]) -> tuple[list[RunTable], tuple[str, ...]]:
         """The tables that could be made, and what went wrong with the others: another package's table costs no run."""
         tables: dict[str, RunTable] = {}
         try:
@@ -383,9 +354,7 @@ class TaskProtocol(EvaluationProtocol):
             register_systems_and_list_specs(systems, workers=workers), convert_to_string_tuple(tasks),
             write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder))
         )  # fmt: skip
-        return self.carry_out(
-            request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
-        )
+        return self.carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
     def plan_run(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """Open every system and dataset, and cut the work into cells.
@@ -406,18 +375,9 @@ class TaskProtocol(EvaluationProtocol):
             request, self._list_requested_tasks(request), lambda source: self._plan_dataset(source, request)
         )
         check_unique_dataset_names(dataset.name for dataset in datasets)
-        tokenizer.encode(
-            ""
-        )  # A vocabulary that is missing is said here, after what is wrong with the command.
+        tokenizer.encode("")  # A vocabulary that is missing is said here, after what is wrong with the command.
         plan = Plan(
-            request,
-            tuple(systems),
-            datasets,
-            (),
-            tokenizer.identity,
-            cache=cache,
-            paper=self.paper,
-            suites=suites,
+            request, tuple(systems), datasets, (), tokenizer.identity, cache=cache, paper=self.paper, suites=suites
         )
         return replace(plan, cells=tuple(self._plan_cells(plan)))
 
@@ -431,11 +391,7 @@ class TaskProtocol(EvaluationProtocol):
     def load_task_data(self, request: Any, source: str, task: str) -> LoadedDataset[Any]:
         """The data of a task on one of the request's datasets."""
         return load_task_dataset(
-            self.protocol_import_path,
-            task,
-            request.dataset(source),
-            self.find_item_limit(task, request),
-            request.seed,
+            self.protocol_import_path, task, request.dataset(source), self.find_item_limit(task, request), request.seed
         )
 
     def _list_requested_tasks(self, request: Any) -> tuple[str, ...]:
@@ -460,9 +416,7 @@ class TaskProtocol(EvaluationProtocol):
                     if task.task == name:
                         yield from (self._plan_cell(plan, system, dataset, task) for system in plan.systems)
 
-    def _plan_cell(
-        self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask
-    ) -> RunCell:
+    def _plan_cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> RunCell:
         request = plan.request
         key = digest_json(
             {
@@ -483,9 +437,7 @@ class TaskProtocol(EvaluationProtocol):
             request.dataset(dataset.source), self.find_item_limit(task.task, request), request.options
         )  # fmt: skip
         units = self.units(system, task)
-        return RunCell(
-            task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None
-        )
+        return RunCell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
 
     def _forecast_cells(self, plan: Plan, *, measure: bool) -> Iterator[CellForecast]:
         request, tokenizer = plan.request, open_tokenizer(plan.request.tokenizer)
@@ -535,7 +487,5 @@ PROTOCOLS.add(
 
 def advise_other_protocol(task: str) -> str:
     """Say which protocol has the task that another was asked for."""
-    homes = [
-        name for name in ("sage", "pteb") if task in import_attribute(f"embassay.protocols.{name}:TASKS")
-    ]
+    homes = [name for name in ("sage", "pteb") if task in import_attribute(f"embassay.protocols.{name}:TASKS")]
     return f"It is a task of `embassay {homes[0]} run`. " if homes else ""

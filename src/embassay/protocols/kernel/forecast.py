@@ -69,13 +69,7 @@ class TaskCostForecaster:
     """Rehearses each task once for all encoders, and times everything else on a few texts."""
 
     def __init__(
-        self,
-        systems: Sequence[PlannedSystem],
-        tokenizer: Tokenizer,
-        seed: int,
-        cache: Path | None,
-        *,
-        measure: bool,
+        self, systems: Sequence[PlannedSystem], tokenizer: Tokenizer, seed: int, cache: Path | None, *, measure: bool
     ) -> None:
         self.planned, self.tokenizer, self.measure = systems, tokenizer, measure
         self.systems: dict[str, Similarity] = {
@@ -111,10 +105,7 @@ class TaskCostForecaster:
         if work.again is None:
             return first
         round_ = self._rehearse_encoder_workloads(work, work.again)
-        return {
-            name: _add_repeated_round_workloads(round_[name], work.rounds, need)
-            for name, need in first.items()
-        }
+        return {name: _add_repeated_round_workloads(round_[name], work.rounds, need) for name, need in first.items()}
 
     def _rehearse_encoder_workloads(
         self, work: TaskWorkloadForForecast, rehearse: Callable[[Hear], bool]
@@ -152,9 +143,7 @@ class TaskCostForecaster:
             cached=need.cached,
             tokens=need.tokens,
             exact=need.exact,
-            disk_bytes=4
-            * (need.texts - need.cached)
-            * _count_encoder_dimensions(self.needs[system.name].encoder),
+            disk_bytes=4 * (need.texts - need.cached) * _count_encoder_dimensions(self.needs[system.name].encoder),
         )
         if system.remote is None:
             speed = self._measure_seconds_per_token(system.name, work) if need.tokens else 0.0
@@ -186,9 +175,7 @@ class TaskCostForecaster:
             )
         return self.speed[name]
 
-    def _estimate_seconds_of_vectorless_system(
-        self, system: Similarity, work: TaskWorkloadForForecast
-    ) -> float | None:
+    def _estimate_seconds_of_vectorless_system(self, system: Similarity, work: TaskWorkloadForForecast) -> float | None:
         """How long a system without vectors takes for one round."""
         if (trifle := _estimate_seconds_of_small_work(system, work)) is not None:
             return trifle
@@ -200,20 +187,14 @@ class TaskCostForecaster:
                 lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
             )
             return None if slope is None else slope * len(work.examples) ** 2
-        slope = self._measure_seconds_per_unit(
-            lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes
-        )
+        slope = self._measure_seconds_per_unit(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
         return None if slope is None else slope * work.texts
 
-    def _measure_search_seconds_per_text(
-        self, system: Similarity, work: TaskWorkloadForForecast
-    ) -> float | None:
+    def _measure_search_seconds_per_text(self, system: Similarity, work: TaskWorkloadForForecast) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _sample_probe_texts(work.examples, 24 * PROBE)
         probes = [_sample_probe_texts(work.queries, size) for size in (1, PROBE)]
-        slope = self._measure_seconds_per_unit(
-            lambda queries: partial(system.search, queries, corpus, 10), len, probes
-        )
+        slope = self._measure_seconds_per_unit(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
         alone = self._measure_seconds_per_unit(
             lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
         )
@@ -223,10 +204,7 @@ class TaskCostForecaster:
         return work.texts * (alone + slope / len(corpus) * len(work.queries))
 
     def _measure_seconds_per_unit(
-        self,
-        work: Callable[[Probe], Callable[[], Any]],
-        units: Callable[[Probe], int],
-        probes: Sequence[Probe],
+        self, work: Callable[[Probe], Callable[[], Any]], units: Callable[[Probe], int], probes: Sequence[Probe]
     ) -> float | None:
         """Seconds per unit of work, from a small probe to a larger one, so that what every call costs does not
         count; None for a system that fails: its cells will say why."""
@@ -260,9 +238,7 @@ def _estimate_seconds_of_small_work(system: Similarity, work: TaskWorkloadForFor
     return seconds if seconds < TRIFLE else None
 
 
-def _add_repeated_round_workloads(
-    need: EncoderWorkload, rounds: int, first: EncoderWorkload
-) -> EncoderWorkload:
+def _add_repeated_round_workloads(need: EncoderWorkload, rounds: int, first: EncoderWorkload) -> EncoderWorkload:
     """A first round, and `rounds` others that need as much as `need` each."""
     if not rounds:
         return first

@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.records import (
-    LabelledTextPairs,
-    RetrievalSet,
-    ScoredTextPairs,
-    SummaryComparisons,
-    SummaryRatings,
-)
+from embassay.records import LabelledTextPairs, RetrievalSet, ScoredTextPairs, SummaryComparisons, SummaryRatings
 
 Labels = NDArray[np.int64]
 
@@ -81,16 +75,14 @@ def group_items_sharing_things(shared: Sequence[Collection[str]], texts: Sequenc
     things that most items have tie nobody: as many of them, the most frequent first, as it takes. None where no two
     items are in one group.
 
-    >>> group_items_sharing_things([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
+    >>> group_items_sharing_things([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {
+    ...     "j"}]).tolist()
     [0, 1, 0, 2, 3, 4, 5, 6, 7, 8]
     >>> group_items_sharing_things([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
     [0, 1, 0]
     """
     words_of = texts or [""] * len(shared)
-    alike = [
-        tuple(_list_keys_of_identical_items(things, text))
-        for things, text in zip(shared, words_of, strict=True)
-    ]
+    alike = [tuple(_list_keys_of_identical_items(things, text)) for things, text in zip(shared, words_of, strict=True)]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
     # The most frequent things are dropped first; at 0 only items that are alike stay tied.
@@ -118,9 +110,7 @@ def _link_items_sharing_things(shared: Sequence[Iterable[Hashable]]) -> list[int
     from scipy.sparse.csgraph import connected_components
 
     owner: dict[Hashable, int] = {}
-    ties = [
-        (place, owner.setdefault(thing, place)) for place, things in enumerate(shared) for thing in things
-    ]
+    ties = [(place, owner.setdefault(thing, place)) for place, things in enumerate(shared) for thing in things]
     # Items that share a thing are connected, directly or through others.
     ends = np.array(ties, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(len(shared), len(shared)))

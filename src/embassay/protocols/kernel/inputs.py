@@ -70,9 +70,7 @@ def _write_frame_rows_as_jsonl(frame: Any, path: Path) -> Path:
         for row in _iterate_rows_of_any_frame(frame)
     )
     if not text:
-        raise UsageError(
-            f"The dataset {path.stem} has no rows.", mend="Give a frame or list with one row per item."
-        )
+        raise UsageError(f"The dataset {path.stem} has no rows.", mend="Give a frame or list with one row per item.")
     if not path.exists() or path.read_text("utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")
@@ -126,9 +124,7 @@ def _convert_value_to_json(value: Any) -> Any:
 @lru_cache(maxsize=8)
 def open_request_dataset(request: DatasetRequest) -> Dataset:
     """The dataset, opened once per process."""
-    return open_dataset(
-        request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades
-    )
+    return open_dataset(request.source, mapping=dict(request.mapping), split=request.split, grades=request.grades)
 
 
 def open_embedding_cache(path: Path | None) -> EmbeddingCache:
@@ -142,11 +138,7 @@ def _open_embedding_cache(file: Path) -> EmbeddingCache:
 
 
 def open_uncached_system(
-    text: str,
-    tokenizer: Tokenizer,
-    seed: int,
-    ledger: Ledger | None = None,
-    **how: Unpack[TextComparisonOptions],
+    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[TextComparisonOptions]
 ) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
     return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, **how)
@@ -260,9 +252,7 @@ class SystemWithCachedVectors:
         encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
         odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
         odd += self.describe_cosine_effect(outcome, "", None) if compares else ()
-        nothing = (
-            self.encoders[0].conduct.explain_why_vectors_give_no_score if len(self.encoders) == 1 else ""
-        )
+        nothing = self.encoders[0].conduct.explain_why_vectors_give_no_score if len(self.encoders) == 1 else ""
         return replace(
             _remove_outcome_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
@@ -309,12 +299,9 @@ def _remove_outcome_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
     """The outcome of a system that tells no texts apart: what ties happen to give is no score of it."""
     return replace(
         outcome,
-        scores=tuple(
-            replace(row, value=None, ci_low=None, ci_high=None, reason=reason) for row in outcome.scores
-        ),
+        scores=tuple(replace(row, value=None, ci_low=None, ci_high=None, reason=reason) for row in outcome.scores),
         components={
-            name: HeadlineComponent(None, component.n, reason=reason)
-            for name, component in outcome.components.items()
+            name: HeadlineComponent(None, component.n, reason=reason) for name, component in outcome.components.items()
         },
         items={},
         rankings={},
@@ -345,9 +332,7 @@ def charge_calls_to_account(ledger: Ledger | None, account: str) -> Iterator[dic
         yield calls
     finally:
         journal.account = outer
-    came_to = (
-        journal.sum_spending_by_account().get(account, CallSpendingTotals()).subtract_earlier_amounts(before)
-    )
+    came_to = journal.sum_spending_by_account().get(account, CallSpendingTotals()).subtract_earlier_amounts(before)
     calls |= {
         "requests": came_to.requests,
         "retries": came_to.retries,
@@ -464,7 +449,4 @@ def make_letter_labels(n: int) -> list[str]:
     >>> make_letter_labels(3), make_letter_labels(28)[-2:]
     (['A', 'B', 'C'], ['AA', 'AB'])
     """
-    return [
-        ascii_uppercase[i] if i < 26 else ascii_uppercase[i // 26 - 1] + ascii_uppercase[i % 26]
-        for i in range(n)
-    ]
+    return [ascii_uppercase[i] if i < 26 else ascii_uppercase[i // 26 - 1] + ascii_uppercase[i % 26] for i in range(n)]

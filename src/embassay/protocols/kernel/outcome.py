@@ -108,9 +108,7 @@ PAPERS = {
 def list_paper_citations(kinds: Collection[str]) -> tuple[PaperCitedByReport, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    cited = [
-        PaperCitedByReport(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}
-    ]
+    cited = [PaperCitedByReport(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
     return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
@@ -126,9 +124,7 @@ RESAMPLING = 2
 """Raised when the same items would be drawn otherwise: runs of other rules are not paired."""
 
 
-def make_run_manifest(
-    protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]
-) -> Plain:
+def make_run_manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: Mapping[str, Any]) -> Plain:
     """The manifest of a plan of which `records` (by cell key) have ended; `now` are the fields of the session."""
     head = ("name", "status", "created", "updated", "command")
     return {
@@ -200,8 +196,7 @@ def list_run_sessions(previous: Mapping[str, Any], this: Plain, spending: RunSpe
         {
             **session,
             "spent": {
-                name: asdict(spent)
-                for name, spent in spending.sum_spending_by_account(session["started"]).items()
+                name: asdict(spent) for name, spent in spending.sum_spending_by_account(session["started"]).items()
             },
         }
         for session in [*previous.get("sessions", ()), this]
@@ -222,9 +217,7 @@ def summarise_run_spending(spending: RunSpendingJournal, max_usd: float | None) 
     }
 
 
-def format_current_utc_time(
-    precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = ""
-) -> str:
+def format_current_utc_time(precision: Literal["seconds", "milliseconds"] = "seconds", *, since: str = "") -> str:
     """Now, in UTC; not before the moment `since`, where the clock was put back meanwhile."""
     return max(datetime.now(UTC).isoformat(timespec=precision), since)
 
@@ -308,13 +301,7 @@ class Run:
         import polars as pl
 
         rows = [row.as_dict() for row in RunFolder(self.path).read_results()]
-        types = {
-            "value": pl.Float64,
-            "ci_low": pl.Float64,
-            "ci_high": pl.Float64,
-            "seed": pl.Int64,
-            "n": pl.Int64,
-        }
+        types = {"value": pl.Float64, "ci_low": pl.Float64, "ci_high": pl.Float64, "seed": pl.Int64, "n": pl.Int64}
         return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
 
     @property
@@ -362,9 +349,7 @@ class Run:
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
         of_task = [standing for standing in every if standing.task == task]
         if not of_task:
-            raise UsageError(
-                f"The run has no ranking on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
-            )
+            raise UsageError(f"The run has no ranking on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}.")
         places = self._read_rank_ranges(task)
         rows = [
             {
@@ -387,17 +372,13 @@ class Run:
         """The rank range of each ranked system on a task, of every group."""
         path = self.path / "comparisons.json"
         scopes = (
-            parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))["scopes"]
-            if path.exists()
-            else {}
+            parse_json_written_by_embassay(read_bounded_file(path).decode("utf-8"))["scopes"] if path.exists() else {}
         )
         return {
             system: (low, high)
             for name, scope in scopes.items()
             if name.partition(":")[0] == task
-            for system, low, high in zip(
-                scope["systems"], scope["rank_low"], scope["rank_high"], strict=False
-            )
+            for system, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False)
         }
 
     def report(self, out: str | Path | None = None, *, summary: bool = False) -> Path:
@@ -437,15 +418,11 @@ class Run:
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `SystemsComparison` of
         `embassay.protocols.compare`, which prints itself. UsageError for a name that is not in the run."""
-        return import_attribute("embassay.protocols.compare:compare")(
-            self.path, a=a, b=b, tasks=[task] if task else ()
-        )
+        return import_attribute("embassay.protocols.compare:compare")(self.path, a=a, b=b, tasks=[task] if task else ())
 
 
 def open_run(folder: str | Path) -> Run:
     """The run of a folder, of any protocol, finished or not. DataError for a folder without one."""
     if RunFolder(Path(folder)).read_manifest() is None:
-        raise DataError(
-            "There is no run here", path=Path(folder), mend="Give the folder of a run (its out=)."
-        )
+        raise DataError("There is no run here", path=Path(folder), mend="Give the folder of a run (its out=).")
     return Run(Path(folder))

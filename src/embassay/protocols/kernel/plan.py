@@ -105,9 +105,7 @@ class PlannedSuite:
         several datasets is there when all of them are."""
         of_task = self._select_suite_parts(task, within)
         every = dict.fromkeys(part.set for part in of_task)
-        lacking = {
-            part.set for part in of_task if not part.present or (task and f"not for {task}" in part.reason)
-        }
+        lacking = {part.set for part in of_task if not part.present or (task and f"not for {task}" in part.reason)}
         return len(every) - len(lacking), len(every)
 
     def describe_present_sets(self, task: str = "", within: str = "") -> str:
@@ -122,9 +120,7 @@ class PlannedSuite:
     def _select_suite_parts(self, task: str, within: str) -> list[SuiteDatasetInRun]:
         names = self.within.get(within)
         return [
-            part
-            for part in self.parts
-            if (not task or task in part.tasks) and (names is None or part.dataset in names)
+            part for part in self.parts if (not task or task in part.tasks) and (names is None or part.dataset in names)
         ]
 
     def as_dict(self) -> dict[str, Any]:
@@ -181,11 +177,7 @@ T = TypeVar("T", bound=PlannableTask)
 
 
 def plan_systems(
-    specs: Iterable[str],
-    tokenizer: Tokenizer,
-    seed: int,
-    ledger: Ledger | None,
-    **how: Unpack[TextComparisonOptions],
+    specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None, **how: Unpack[TextComparisonOptions]
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
@@ -207,9 +199,7 @@ def _plan_system(
         system = open_uncached_system(spec, tokenizer, seed, ledger, **how)
         encoder, remote = getattr(system, "encoder", None), find_remote_encoder(system)
         facts = (
-            {}
-            if encoder is None
-            else {"dims": _count_dimensions(encoder, ledger), "max_tokens": encoder.max_tokens}
+            {} if encoder is None else {"dims": _count_dimensions(encoder, ledger), "max_tokens": encoder.max_tokens}
         )
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
@@ -252,8 +242,7 @@ def choose_tasks_for_dataset(
     if not joined:
         needs = "; ".join(f"{name} lacks {' and '.join(columns)}" for name, columns in lacking.items())
         raise DatasetFitsNoTaskError(
-            f"The dataset {source!r} fits none of the requested tasks: {needs}.",
-            mend=_advise_on_unfit_dataset(dataset),
+            f"The dataset {source!r} fits none of the requested tasks: {needs}.", mend=_advise_on_unfit_dataset(dataset)
         )
     return joined
 
@@ -348,15 +337,8 @@ def plan_datasets_and_suites(
     left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
     there it can still be planned: `check_suites_available` is for runs.
     """
-    named = {
-        source: find_suite(source)
-        for source in dict.fromkeys(map(prefer_path_over_catalogue, request.datasets))
-    }
-    used = {
-        source: taken(suite).narrow_suite_to_tasks(asked)
-        for source, suite in named.items()
-        if suite is not None
-    }
+    named = {source: find_suite(source) for source in dict.fromkeys(map(prefer_path_over_catalogue, request.datasets))}
+    used = {source: taken(suite).narrow_suite_to_tasks(asked) for source, suite in named.items() if suite is not None}
     every = merge_duplicate_suite_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
     opened: dict[tuple[str, str] | str, D] = {}
@@ -377,10 +359,7 @@ def plan_datasets_and_suites(
                 opened[key] = dataset
     planned = tuple(
         _plan_dataset_suite(
-            suite,
-            {key: dataset for key, dataset in opened.items() if not isinstance(key, str)},
-            absent,
-            asked,
+            suite, {key: dataset for key, dataset in opened.items() if not isinstance(key, str)}, absent, asked
         )
         for suite in used.values()
     )
@@ -423,9 +402,7 @@ def _plan_dataset_suite(
         parts.append(SuiteDatasetInRun(name, member.set, member.title, tasks, key in planned, reason))
     within = {
         name: tuple(
-            names[member.dataset]
-            for member in narrow_members_to_tasks(members, asked)
-            if member.dataset in names
+            names[member.dataset] for member in narrow_members_to_tasks(members, asked) if member.dataset in names
         )
         for name, members in suite.within.items()
     }
@@ -492,16 +469,15 @@ class TableWithPaperDatasetNames(RunTable):
 def _format_dataset_name_as_in_paper(cell: str, titles: Mapping[str, str]) -> str:
     """A dataset's name as the paper has it; what stands behind it, a language, is left away.
 
-    >>> _format_dataset_name_as_in_paper("sts17 en-en", {"sts17": "STS17"}), _format_dataset_name_as_in_paper("9
-    datasets", {"sts17": "STS17"}) ('STS17', '9 datasets')
+    >>> _format_dataset_name_as_in_paper("sts17 en-en", {"sts17": "STS17"}), _format_dataset_name_as_in_paper(
+    ...     "9 datasets", {"sts17": "STS17"})
+    ('STS17', '9 datasets')
     """
     name, _, _ = cell.partition(" ")
     return titles.get(name, cell)
 
 
-def add_suite_names_to_tables(
-    tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]
-) -> Sequence[RunTable]:
+def add_suite_names_to_tables(tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]) -> Sequence[RunTable]:
     """The tables of a run, told of its suites; as they are where it has none."""
     return [TableWithPaperDatasetNames(table, suites) for table in tables] if suites else tables
 

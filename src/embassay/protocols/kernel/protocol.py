@@ -43,12 +43,7 @@ class CellEvaluator(Contract):
     """A protocol's work on one cell."""
 
     def __call__(
-        self,
-        job: Any,
-        advance: Callable[[int], None],
-        *,
-        ledger: Ledger | None = None,
-        spread: CellPartExecutor = HERE,
+        self, job: Any, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
     ) -> TaskOutcome: ...
 
 
@@ -87,9 +82,7 @@ class EvaluationProtocol:
         """What the plan takes; with `measure`, systems on this machine may be timed."""
         raise NotImplementedError
 
-    def forecast_run_cost(
-        self, request: Any, ledger: Ledger | None = None, out: Path = Path()
-    ) -> RunForecast:
+    def forecast_run_cost(self, request: Any, ledger: Ledger | None = None, out: Path = Path()) -> RunForecast:
         """What a request would take, less what `out` holds of it; nothing is sent, and nothing is kept.
 
         Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
@@ -104,12 +97,7 @@ class EvaluationProtocol:
         )
 
     def _forecast_with_absent_datasets(
-        self,
-        request: Any,
-        ledger: Ledger | None,
-        out: Path,
-        absent: list[AbsentDataset],
-        notes: tuple[str, ...],
+        self, request: Any, ledger: Ledger | None, out: Path, absent: list[AbsentDataset], notes: tuple[str, ...]
     ) -> RunForecast:
         forecasts = RunForecast(())
         alone = {item.record.name for item in absent}
@@ -127,9 +115,7 @@ class EvaluationProtocol:
         lines = dict.fromkeys([*notes, *describe_absent_datasets(absent, alone)])
         return RunForecast((*forecasts.cells, *planned), tuple(lines))
 
-    def _forecast_miniature_request(
-        self, request: Any, ledger: Ledger | None, *, measure: bool
-    ) -> RunForecast:
+    def _forecast_miniature_request(self, request: Any, ledger: Ledger | None, *, measure: bool) -> RunForecast:
         """What a request takes, planned by another object: this one is for what is on the machine."""
         other = type(self)()
         other.folder = RunFolder(Path())
@@ -145,9 +131,7 @@ class EvaluationProtocol:
         """The measure that stands for a cell; one that failed has a row of this without a value."""
         raise NotImplementedError
 
-    def draw_conclusions(
-        self, plan: Any, records: Sequence[CellRecord], rows: Sequence[ResultRow]
-    ) -> RunConclusions:
+    def draw_conclusions(self, plan: Any, records: Sequence[CellRecord], rows: Sequence[ResultRow]) -> RunConclusions:
         """What follows from all cells that have ended, and their rows."""
         raise NotImplementedError
 
@@ -170,9 +154,7 @@ class EvaluationProtocol:
     def keep(self, plan: Any) -> None:
         """Keep what people look at beside the results, once: the texts of items."""
 
-    def start_run_attempt(
-        self, plan: Any, accounts: RunAccounts, workers: Workers, command: str
-    ) -> RunAttempt:
+    def start_run_attempt(self, plan: Any, accounts: RunAccounts, workers: Workers, command: str) -> RunAttempt:
         """How the work is done: cells that engines do, where a protocol has no stages of its own."""
         return CellRunAttempt(self.folder, plan, self, accounts, workers=workers, command=command)
 
@@ -219,9 +201,7 @@ class EvaluationProtocol:
             check_suites_available(plan.suites)
             self.check_prices_known(plan, max_usd)
             lock_run_folder(self.folder, held)
-            session = self.start_run_attempt(
-                plan, accounts, workers, command or self.format_python_call(request, out)
-            )
+            session = self.start_run_attempt(plan, accounts, workers, command or self.format_python_call(request, out))
             session.extra = self.list_own_manifest_fields(plan)
             session.begin_run_attempt(listener)
             self.keep(plan)

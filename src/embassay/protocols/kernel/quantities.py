@@ -113,9 +113,7 @@ def estimate_judge_assisted_mean(
     )
 
 
-def measure_judge_bias_by_score(
-    people: Floats, judge: Floats, strata: Sequence[str] = ()
-) -> tuple[JudgeBias, ...]:
+def measure_judge_bias_by_score(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[JudgeBias, ...]:
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
@@ -138,9 +136,7 @@ def estimate_judge_bias(says: str, off: Floats) -> JudgeBias:
     return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
-def forecast_gain_of_more_labels(
-    one: JudgeAssistedMean, bar: float | None = None
-) -> tuple[MoreLabelsOutlook, ...]:
+def forecast_gain_of_more_labels(one: JudgeAssistedMean, bar: float | None = None) -> tuple[MoreLabelsOutlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
     if one.value is None or one.low is None or one.high is None:
@@ -165,20 +161,12 @@ def forecast_detection_with_more_items(
     the tail beyond it is below `tail`. Intervals stay those of 95%."""
     reach = t_quantile(1 - tail, math.inf)
     rows = forecast_extra_labels(
-        distance,
-        half * reach / REACH,
-        n,
-        n + 2 * max(steps, default=0),
-        steps=steps,
-        reach=reach,
-        finite=False,
+        distance, half * reach / REACH, n, n + 2 * max(steps, default=0), steps=steps, reach=reach, finite=False
     )
     return tuple(MoreLabelsOutlook(row.more, row.half * REACH / reach, row.chance) for row in rows)
 
 
-def judge_assisted_means_table(
-    name: str, title: str, rows: Iterable[tuple[str, JudgeAssistedMean]]
-) -> ColumnTable:
+def judge_assisted_means_table(name: str, title: str, rows: Iterable[tuple[str, JudgeAssistedMean]]) -> ColumnTable:
     """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
     return ColumnTable.of(
         name, title, [{"of": of, "row": row} for of, row in rows], text("of"), text("what", "row.name"),

@@ -106,10 +106,7 @@ def make_request_from_call(
     free = [name for name in names[len(given) :] if name not in own]
     for name in arguments:
         if name not in free:
-            known = [
-                *(name for name in signature(call).parameters if name not in ("self", "arguments")),
-                *free,
-            ]
+            known = [*(name for name in signature(call).parameters if name not in ("self", "arguments")), *free]
             near = get_close_matches(name, known, n=1)
             raise UsageError(
                 f"There is no argument {name!r}.",
@@ -117,9 +114,7 @@ def make_request_from_call(
             )
     types = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
     return kind(
-        *given,
-        **own,
-        **{name: _convert_argument(name, types[name], value) for name, value in arguments.items()},
+        *given, **own, **{name: _convert_argument(name, types[name], value) for name, value in arguments.items()}
     )
 
 
@@ -199,18 +194,10 @@ class RunRequest:
     )  # fmt: skip
     """Empty: every task that the datasets have columns for."""
     datasets: tuple[str, ...] = option(
-        ("sample",),
-        "A catalogue name or a path. Default: sample.",
-        name="--dataset -d",
-        value="NAME",
-        group=DATA,
+        ("sample",), "A catalogue name or a path. Default: sample.", name="--dataset -d", value="NAME", group=DATA
     )
     mapping: Mapping[str, str] = option(
-        dict,
-        "Map column names, ours=yours: text=body,label=topic.",
-        name="--map",
-        group=DATA,
-        read=parse_column_map,
+        dict, "Map column names, ours=yours: text=body,label=topic.", name="--map", group=DATA, read=parse_column_map
     )
     split: str | None = option(None, "Use only this split.", group=DATA)
     grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)

@@ -212,9 +212,7 @@ def read_previous_manifest(folder: RunFolder, systems: Sequence[PlannedSystem]) 
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to continue with the same backend, or choose another --out."
         else:
-            mend = (
-                f"Install the same backend (pip install {was.replace('-', '==')}), or choose another --out."
-            )
+            mend = f"Install the same backend (pip install {was.replace('-', '==')}), or choose another --out."
         raise UsageError(
             f"{folder.path} contains a run that used {row.name} in {was or 'onnxruntime'}; now it would "
             f"run in {now or 'onnxruntime'}.",
@@ -302,15 +300,10 @@ class CellRunAttempt(RunAttempt):
         super().__init__(folder, plan, protocol, accounts, command=command)
         identities = {system.name: system.identity for system in plan.systems}
         self.crew = LazyCellEngine(
-            workers,
-            folder,
-            list_files_read_by_cells(plan, folder if protocol.reads_folder else None),
-            identities,
+            workers, folder, list_files_read_by_cells(plan, folder if protocol.reads_folder else None), identities
         )
         self.added = (
-            find_arguments_added_since_session(self.previous["arguments"], plan.request)
-            if self.previous
-            else {}
+            find_arguments_added_since_session(self.previous["arguments"], plan.request) if self.previous else {}
         )
         self.forecast = (not self.added and self.previous.get("forecast")) or {}
         self.whole = True

@@ -260,9 +260,7 @@ class FormattedReportTable:
         marks = ["---" if align == "l" else "---:" for align in self.aligns]
         lines = [f"**{self.title}**", "", _format_markdown_row(self.heads), f"|{'|'.join(marks)}|"]
         lines.extend(
-            f"| *{row}* |" + " |" * (len(self.heads) - 1)
-            if isinstance(row, str)
-            else _format_markdown_row(row)
+            f"| *{row}* |" + " |" * (len(self.heads) - 1) if isinstance(row, str) else _format_markdown_row(row)
             for row in self.body
         )
         return "\n".join([*lines, *(["", self.note] if self.note else [])]) + "\n"
@@ -271,12 +269,8 @@ class FormattedReportTable:
         r"""For `\input` into a paper with booktabs and graphicx: caption, label `tab:NAME`, `first` in bold, note. The
         note names the columns that are left out, as they hold no value."""
         shown, empty = self._split_printed_and_empty_columns()
-        note = (
-            f"{self.note} Left out because no system has a value: {', '.join(empty)}." if empty else self.note
-        )
-        caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(
-            self.first
-        )
+        note = f"{self.note} Left out because no system has a value: {', '.join(empty)}." if empty else self.note
+        caption = escape_latex(self.title) + ". Bold: may be first according to the run's tests." * bool(self.first)
         lines = [
             r"% Made by Embassay. Needs \usepackage{booktabs,graphicx}.", r"\begin{table}", r"\centering", r"\small",
             rf"\caption{{{caption}}}", rf"\label{{tab:{name.replace('_', '-')}}}",
@@ -290,9 +284,7 @@ class FormattedReportTable:
                 lines.append(rf"\multicolumn{{{len(shown)}}}{{l}}{{\emph{{{escape_latex(row)}}}}} \\")
                 continue
             cells = [
-                _escape_latex_cell(row[column], (place, column) in self.first)
-                for column in shown
-                if column < len(row)
+                _escape_latex_cell(row[column], (place, column) in self.first) for column in shown if column < len(row)
             ]
             lines.append(" & ".join(cells) + r" \\")
         lines += [r"\bottomrule", r"\end{tabular}}"]
@@ -383,9 +375,7 @@ class Column:
 
     def __post_init__(self) -> None:
         if self.style not in get_args(Style):
-            raise ValueError(
-                f"the column {self.name} has the style {self.style!r}, not {', '.join(get_args(Style))}"
-            )
+            raise ValueError(f"the column {self.name} has the style {self.style!r}, not {', '.join(get_args(Style))}")
 
     def format_value_for_people(self, value: Value) -> str:
         """The value for people: rounded, a missing number as n/a.
@@ -423,9 +413,7 @@ class ColumnTable(RunTable):
                 )
 
     @classmethod
-    def of(
-        cls, name: str, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str = ""
-    ) -> ColumnTable:
+    def of(cls, name: str, title: str, items: Iterable[Any], *fields: ComputedColumn, note: str = "") -> ColumnTable:
         """Make a table with a row for each item and a column for each field.
 
         >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole_number_column("Letters", len)).as_csv()
@@ -446,9 +434,7 @@ class ColumnTable(RunTable):
             for row in self.rows
         ]
         aligns = "".join("l" if column.style == "text" else "r" for column in self.columns)
-        return FormattedReportTable(
-            self.title, [column.name for column in self.columns], aligns, body, self.note
-        )
+        return FormattedReportTable(self.title, [column.name for column in self.columns], aligns, body, self.note)
 
 
 Find = str | Sequence[str] | Callable[[Any], Any]
@@ -523,13 +509,7 @@ def format_csv_rows(rows: Iterable[Sequence[Value]]) -> str:
 
 def escape_markdown_cell(text: str) -> str:
     """A text that a table of a Markdown comment shows as it is, on one line."""
-    return (
-        strip_control_characters(text)
-        .replace("|", "\\|")
-        .replace("`", "'")
-        .replace("<", "&lt;")
-        .replace("\n", " ")
-    )
+    return strip_control_characters(text).replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
 
 
 def strip_control_characters(text: str) -> str:
@@ -569,11 +549,7 @@ _UNSAFE = re.compile(rf"(?<=-)-|[{re.escape(''.join(_MARKS))}]|[^ -~{_PLAIN_LATI
 def _format_csv_value(value: Value) -> str:
     if value is None:
         return ""
-    text = (
-        escape_spreadsheet_formula(value)
-        if isinstance(value, str)
-        else repr(_convert_numpy_to_builtin(value))
-    )
+    text = escape_spreadsheet_formula(value) if isinstance(value, str) else repr(_convert_numpy_to_builtin(value))
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
 
 
@@ -592,9 +568,7 @@ def replace_control_characters(cell: Any) -> Any:
     return _STEERING.sub("\ufffd", cell) if isinstance(cell, str) else cell
 
 
-_STEERING = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
-)
+_STEERING = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]")
 
 
 def format_csv_row(cells: Iterable[Any]) -> str:

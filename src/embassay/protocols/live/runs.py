@@ -193,15 +193,7 @@ def ask_all_questions(
     seconds = [row["seconds"] for row in asked.answers.values()]
     at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
     return LiveRetrieverRunOutcome(
-        retriever.name,
-        path,
-        questions.depth,
-        at_once,
-        failed,
-        seconds,
-        again,
-        changed,
-        retriever.manners.price,
+        retriever.name, path, questions.depth, at_once, failed, seconds, again, changed, retriever.manners.price
     )
 
 
@@ -247,15 +239,11 @@ class _RetrieverAnswers:
     """The answers of a retriever to questions, in a file and in memory. Beside the file stands whose they are, and once
     questions were asked twice, what came of that."""
 
-    def __init__(
-        self, retriever: Retriever, questions: QuestionsToAsk, path: Path, listener: SilentListener
-    ) -> None:
+    def __init__(self, retriever: Retriever, questions: QuestionsToAsk, path: Path, listener: SilentListener) -> None:
         self.retriever, self.questions, self.path = retriever, questions.texts, path
         self.depth, self.seed, self.listener = questions.depth, questions.seed, listener
         self.answers = {
-            row["query_id"]: row
-            for row in _read_complete_json_rows(path)
-            if row["query_id"] in questions.texts
+            row["query_id"]: row for row in _read_complete_json_rows(path) if row["query_id"] in questions.texts
         }
         self._kept = path.with_suffix(".asked.json")
 

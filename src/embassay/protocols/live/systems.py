@@ -115,9 +115,7 @@ class SearchRehearsal(CallRecordingSimilarity):
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """Note the search, and give the first k texts."""
-        self.calls.append(
-            SearchQuestionsAndPassages(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus)))
-        )
+        self.calls.append(SearchQuestionsAndPassages(tuple(dict.fromkeys(queries)), tuple(corpus), min(k, len(corpus))))
         return super().search(queries, corpus, k)
 
 
@@ -244,8 +242,7 @@ class RetrieverProtocol(TaskProtocol):
             with open_retriever_for_questions(given, 1) as retriever:
                 if retriever.name in named:
                     raise UsageError(
-                        f"Two systems are called {retriever.name!r}.",
-                        mend="Use another name: --retriever new=SPEC.",
+                        f"Two systems are called {retriever.name!r}.", mend="Use another name: --retriever new=SPEC."
                     )
                 named.add(retriever.name)
                 systems.append(_plan_retriever(given, retriever))
@@ -254,9 +251,7 @@ class RetrieverProtocol(TaskProtocol):
         whole = replace(plan, systems=(*ranked, *systems, *references))
         return replace(whole, cells=tuple(self._plan_cells(whole)))
 
-    def _plan_cell(
-        self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask
-    ) -> RunCell:
+    def _plan_cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> RunCell:
         cell = super()._plan_cell(plan, system, dataset, task)
         if system.kind != KIND:
             return cell
@@ -264,9 +259,7 @@ class RetrieverProtocol(TaskProtocol):
         kept = {name: getattr(job, name) for name in (entry.name for entry in fields(TaskCellJob))}
         return replace(
             cell,
-            job=CachedRetrieverCellJob(
-                **kept, name=system.name, identity=system.identity, folder=self.folder.path
-            ),
+            job=CachedRetrieverCellJob(**kept, name=system.name, identity=system.identity, folder=self.folder.path),
         )
 
     def forecast_cost(self, plan: Plan, *, measure: bool = True) -> RunForecast:
@@ -309,18 +302,13 @@ class RetrieverProtocol(TaskProtocol):
         live = getattr(self, "live", {})
         return {**more, "retrievers": live} if live else more
 
-    def _list_searches_of_dataset(
-        self, plan: Plan, dataset: PlannedDataset
-    ) -> list[SearchQuestionsAndPassages]:
+    def _list_searches_of_dataset(self, plan: Plan, dataset: PlannedDataset) -> list[SearchQuestionsAndPassages]:
         """What the tasks search on a dataset, each collection of passages once with all its questions."""
         calls: dict[str, SearchQuestionsAndPassages] = {}
         for planned in dataset.tasks:
             loaded = self.load_task_data(plan.request, dataset.source, planned.task)
             context = self.make_task_context(
-                loaded,
-                open_tokenizer(plan.request.tokenizer),
-                plan.request.seed,
-                self.choose_cell_options(plan),
+                loaded, open_tokenizer(plan.request.tokenizer), plan.request.seed, self.choose_cell_options(plan)
             )
             briefly = replace(context, options=replace(context.options, resamples=1))
             rehearsal = SearchRehearsal()
@@ -328,9 +316,7 @@ class RetrieverProtocol(TaskProtocol):
             for call in rehearsal.calls:
                 before = calls.get(call.digest, SearchQuestionsAndPassages((), call.passages, 0))
                 questions = tuple(dict.fromkeys((*before.questions, *call.questions)))
-                calls[call.digest] = SearchQuestionsAndPassages(
-                    questions, call.passages, max(call.depth, before.depth)
-                )
+                calls[call.digest] = SearchQuestionsAndPassages(questions, call.passages, max(call.depth, before.depth))
         return list(calls.values())
 
     def choose_cell_options(self, plan: Plan) -> Any:
@@ -346,9 +332,7 @@ class RetrieverProtocol(TaskProtocol):
                 served = call.prepare_served_passages(dataset.name)
                 place = out / SERVED / f"{served.name}.jsonl"
                 yield f"{len(call.passages):,} passages to serve; the run writes them to {place}"
-                asked = QuestionsToAsk(
-                    {make_question_id(text): text for text in call.questions}, call.depth + 1
-                )
+                asked = QuestionsToAsk({make_question_id(text): text for text in call.questions}, call.depth + 1)
                 known = AnswerTextMatcher(served.texts, {})
                 yield from describe_trial_of_retrievers(request.retrievers, asked, known, served)
 
@@ -391,10 +375,7 @@ class _RetrieverWithPassagesToServe:
                 with charge_calls_to_account(ledger, retriever.name):
                     self._check_retriever_finds_served_passages(retriever, path, texts)
                     run = ask_all_questions(
-                        retriever,
-                        QuestionsToAsk(texts, self.call.depth + 1, self.seed),
-                        path,
-                        listener=listener,
+                        retriever, QuestionsToAsk(texts, self.call.depth + 1, self.seed), path, listener=listener
                     )
             except ModelError as error:
                 # Its cell fails with this reason; the other systems go on.
@@ -422,9 +403,7 @@ class _RetrieverWithPassagesToServe:
             "this again. A function can take them as an argument: find(question, k, corpus).",
         )
 
-    def _keep_ranked_lists(
-        self, run: LiveRetrieverRunOutcome, summary: Path, texts: Mapping[str, str]
-    ) -> None:
+    def _keep_ranked_lists(self, run: LiveRetrieverRunOutcome, summary: Path, texts: Mapping[str, str]) -> None:
         """Write the lists with places of passages; UsageError where most documents are none of them."""
         places = {f"p{place}": place - 1 for place in range(1, len(self.call.passages) + 1)}
         read = read_run_entries(run.path, known=AnswerTextMatcher(self.served.texts, {}))
@@ -432,9 +411,7 @@ class _RetrieverWithPassagesToServe:
         lists: dict[str, list[tuple[int, float]]] = {}
         unknown = total = 0
         for key, text in texts.items():
-            hits = [
-                (places.get(doc, -1), score) for doc, score in ranked.get(key, ()) if doc != self.call.mark
-            ]
+            hits = [(places.get(doc, -1), score) for doc, score in ranked.get(key, ()) if doc != self.call.mark]
             lists[text] = hits[: self.call.depth]
             unknown += sum(place < 0 for place, _ in lists[text])
             total += len(lists[text])
@@ -446,9 +423,7 @@ class _RetrieverWithPassagesToServe:
             )
         notes = [*run.notes(), *(note for note in read.notes if "not in the corpus" not in note)]
         if unknown:
-            notes.append(
-                f"{unknown:,} of {total:,} documents are not among the passages but keep their ranks"
-            )
+            notes.append(f"{unknown:,} of {total:,} documents are not among the passages but keep their ranks")
         if short := sum(
             len(hits) < self.call.depth for query, hits in lists.items() if make_question_id(query) in ranked
         ):
@@ -465,14 +440,9 @@ def _contains_text_matching_predicate(value: Any, is_wanted: Callable[[str], boo
         return is_wanted(value)
     if isinstance(value, Mapping):
         return any(
-            map(
-                partial(_contains_text_matching_predicate, is_wanted=is_wanted),
-                [*value.keys(), *value.values()],
-            )
+            map(partial(_contains_text_matching_predicate, is_wanted=is_wanted), [*value.keys(), *value.values()])
         )
-    return isinstance(value, list) and any(
-        map(partial(_contains_text_matching_predicate, is_wanted=is_wanted), value)
-    )
+    return isinstance(value, list) and any(map(partial(_contains_text_matching_predicate, is_wanted=is_wanted), value))
 
 
 def _write_answer_summary(

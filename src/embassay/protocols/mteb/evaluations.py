@@ -157,11 +157,7 @@ def _find_score_interval(details: Mapping[str, Any], score: float) -> tuple[floa
     spread = number_or_none(error.get("value"))
     if spread is not None and spread >= 0 and math.isfinite(spread):
         half = compute_normal_critical_value(_LEVEL) * spread
-        return (
-            score - half,
-            score + half,
-            f"from the standard error ({error.get('method') or 'method not stated'})",
-        )
+        return (score - half, score + half, f"from the standard error ({error.get('method') or 'method not stated'})")
     return None, None, ""
 
 
@@ -177,9 +173,7 @@ def _find_task_of_metric(metric: Mapping[str, Any]) -> str:
 
 
 def _find_metric_name(metric: Mapping[str, Any]) -> str:
-    named = next(
-        (text for key in ("metric_name", "metric_id", "metric_kind") if (text := metric.get(key))), "score"
-    )
+    named = next((text for key in ("metric_name", "metric_id", "metric_kind") if (text := metric.get(key))), "score")
     return str(named)
 
 

@@ -100,31 +100,23 @@ def make_rows_of_mteb_document(
         differ = any(not are_same_json(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
-                "the values differ, so none of them is used; remove the wrong ones"
-                if differ
-                else "it is used once"
+                "the values differ, so none of them is used; remove the wrong ones" if differ else "it is used once"
             )
             told(f"the subset {subset or 'default'!r} of {split!r} appears {times} times: {counts}")
         if differ:
-            values = [
-                ResultRow(*where, MAIN, None, 0, reason=f"published {times} times, with different values")
-            ]
+            values = [ResultRow(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
         else:
             method = _describe_published_score_source(document, entry)
             values = list(_list_result_rows_of_mteb_entry(where, entry, wanted, method, own[there[0]]))
         values = [_remove_value_out_of_range(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
-            told(
-                f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out"
-            )
+            told(f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out")
         yield from values
         if not variant and subset:
             mains.append((values[0].lang, values[0].value, values[0].reason))
     without = [reason for _, value, reason in mains if value is None]
     if mains and without and len(without) < len(mains) and told is not None:
-        told(
-            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}); the mean is over the rest"
-        )
+        told(f"{len(without)} of {len(mains)} subsets have no value ({without[0]}); the mean is over the rest")
     if mains:
         yield _average_subsets(
             (PROTOCOL, task.kind, document.task, "", _find_shared_language(mains), "", system), mains
@@ -143,14 +135,7 @@ def _group_places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[s
 
 OTHER_SCALE = "on another scale"
 _BY_SIGN = frozenset(
-    {
-        "sts",
-        "summarization",
-        "visual_sts_eng",
-        "visual_sts_multi",
-        "instruction_reranking",
-        "instruction_retrieval",
-    }
+    {"sts", "summarization", "visual_sts_eng", "visual_sts_multi", "instruction_reranking", "instruction_retrieval"}
 )
 """Tasks whose main score goes from -1 to 1: correlations, and p-MRR."""
 _SHARE = re.compile(
@@ -218,16 +203,12 @@ def _make_main_score_row_from_own_run(
 ) -> ResultRow:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
     n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
-    low, high = (
-        _parse_score_or_reason_for_none(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high")
-    )
+    low, high = (_parse_score_or_reason_for_none(number_or_none(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
         text if isinstance(text := saved.get(key), str) and is_printable_name(text) else ""
         for key in ("method", "reason")
     )
-    return ResultRow(
-        *where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else ""
-    )
+    return ResultRow(*where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else "")
 
 
 def _find_result_rows_behind_main_scores(document: Document, entries: int) -> list[Mapping[str, Any] | None]:
@@ -237,10 +218,7 @@ def _find_result_rows_behind_main_scores(document: Document, entries: int) -> li
     rows, main = block.get("rows"), block.get("main")
     if not isinstance(rows, list) or not isinstance(main, list) or len(main) != entries:
         return [None] * entries
-    return [
-        rows[i] if isinstance(i, int) and 0 <= i < len(rows) and isinstance(rows[i], dict) else None
-        for i in main
-    ]
+    return [rows[i] if isinstance(i, int) and 0 <= i < len(rows) and isinstance(rows[i], dict) else None for i in main]
 
 
 def _read_subset_name(entry: Plain, entries: int) -> str:
@@ -301,9 +279,7 @@ class MainScores:
         if is_stated and row.ci_low is not None and row.ci_high is not None:
             # The interval is read as a normal one, whose half is 1.96 standard errors.
             half = (row.ci_high - row.ci_low) / 2
-            self.spreads[row.system, row.dataset] = ScoreStandardError(
-                half / t_quantile(0.975, math.inf), row.n
-            )
+            self.spreads[row.system, row.dataset] = ScoreStandardError(half / t_quantile(0.975, math.inf), row.n)
 
     def spread(self, system: str, tasks: Sequence[str]) -> ScoreStandardError | None:
         """The standard error of a mean over tasks with items of their own; None where one is not known."""
@@ -462,16 +438,12 @@ def import_results(
     systems, tasks = len(survey.systems()), len(survey.tasks)
     faults = tuple(reading.faults)
     warnings = tuple(
-        f"{name}: {what}"
-        for name, task in survey.tasks.items()
-        for what in _list_item_mismatch_warnings(task)
+        f"{name}: {what}" for name, task in survey.tasks.items() for what in _list_item_mismatch_warnings(task)
     )
     return Imported(out, reading.files, survey.documents, systems, tasks, rows + len(means), faults, warnings)
 
 
-def _add_documents_to_survey(
-    documents: Iterable[Document], survey: ResultDocumentSurvey
-) -> Iterator[Document]:
+def _add_documents_to_survey(documents: Iterable[Document], survey: ResultDocumentSurvey) -> Iterator[Document]:
     for document in documents:
         survey.add(document)
         yield document
@@ -521,8 +493,7 @@ def _check_folder_may_hold_import(folder: RunFolder) -> None:
     manifest = folder.read_manifest()
     if manifest is not None and manifest.get("protocol") != PROTOCOL:
         raise UsageError(
-            f"{folder.path} contains a run of {manifest.get('protocol')}.",
-            mend="Choose another --out folder.",
+            f"{folder.path} contains a run of {manifest.get('protocol')}.", mend="Choose another --out folder."
         )
 
 
@@ -687,10 +658,7 @@ def load_imported_documents_metadata(folder: Path) -> ImportedMetadata:
 
 
 def write_original_documents(
-    folder: Path,
-    documents: Iterable[Document],
-    metas: Mapping[Owner, Mapping[str, Any]],
-    head: Mapping[str, Any],
+    folder: Path, documents: Iterable[Document], metas: Mapping[Owner, Mapping[str, Any]], head: Mapping[str, Any]
 ) -> None:
     """Write all documents of an import, with what their reading adds to `metas` and `head`."""
     keeper = AtomicDocumentWriter(folder)

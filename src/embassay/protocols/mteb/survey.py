@@ -23,9 +23,7 @@ EVALUATIONS = "every eval ever"
 """What our block of a document says whose file was of Every Eval Ever."""
 BLOCK = "embassay"
 """Our key in a file of MTEB, beside its own, which MTEB ignores."""
-_EXPECTED = (
-    '{"task_name": ..., "dataset_revision": ..., "scores": {SPLIT: [{"main_score": ..., "hf_subset": ...}]}}'
-)
+_EXPECTED = '{"task_name": ..., "dataset_revision": ..., "scores": {SPLIT: [{"main_score": ..., "hf_subset": ...}]}}'
 _LONGEST = 300
 Plain = Mapping[str, Any]
 
@@ -94,17 +92,11 @@ def _check_result_entry(entry: Any, split: str, where: Any) -> None:
         raise _make_mteb_result_error(f"An entry of {split!r} is not an object", where, entry)
     main = entry.get(MAIN)
     if MAIN not in entry or (main is not None and number_or_none(main) is None):
-        raise _make_mteb_result_error(
-            f"An entry of {split!r} has a main_score that is not a number", where, main
-        )
+        raise _make_mteb_result_error(f"An entry of {split!r} has a main_score that is not a number", where, main)
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_printable_name(subset):
-        raise _make_mteb_result_error(
-            f"An entry of {split!r} has a hf_subset that is not a name", where, subset
-        )
-    if not isinstance(spoken, list) or not all(
-        isinstance(name, str) and is_printable_name(name) for name in spoken
-    ):
+        raise _make_mteb_result_error(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
+    if not isinstance(spoken, list) or not all(isinstance(name, str) and is_printable_name(name) for name in spoken):
         raise _make_mteb_result_error(
             f"An entry of {split!r} has languages that are not a list of names", where, spoken
         )
@@ -299,9 +291,7 @@ def extract_model_facts_from_mteb_meta(meta: Mapping[str, Any]) -> dict[str, Any
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
     facts = {
-        "dims": max((dims for dims in size if isinstance(dims, int)), default=None)
-        if isinstance(size, list)
-        else size,
+        "dims": max((dims for dims in size if isinstance(dims, int)), default=None) if isinstance(size, list) else size,
         "max_tokens": meta.get("max_tokens"),
         "parameters": meta.get("n_parameters"),
         "weights_mb": meta.get("memory_usage_mb"),
@@ -389,9 +379,7 @@ def split_bundle_into_documents(
     groups: dict[tuple[str, ...], list[tuple[int, Record]]] = {}
     for place, record in enumerate(records):
         try:
-            groups.setdefault(_read_model_and_experiment_of_record(record, place, where), []).append(
-                (place, record)
-            )
+            groups.setdefault(_read_model_and_experiment_of_record(record, place, where), []).append((place, record))
         except DataError as error:
             if fault is None:
                 raise
@@ -424,9 +412,7 @@ def _read_model_and_experiment_of_record(record: Any, place: int, where: Path | 
             raise DataError(f"Result {place + 1} has no {key}", path=where, found=repr(record.get(key))[:60])
     if not isinstance(record.get("scores") or {}, dict):
         raise DataError(
-            f"Result {place + 1} has scores that are not an object",
-            path=where,
-            found=repr(record["scores"])[:60],
+            f"Result {place + 1} has scores that are not an object", path=where, found=repr(record["scores"])[:60]
         )
     return record["model"], record["revision"], record["task"]
 
@@ -461,11 +447,7 @@ def _read_split_name(record: Record) -> str:
 
 def _convert_record_to_entry(record: Record) -> dict[str, Any]:
     """Convert a record to an entry of MTEB: its scores with the subset and its languages."""
-    entry = {
-        **(record.get("scores") or {}),
-        MAIN: record.get(MAIN),
-        "hf_subset": record.get("hf_subset", "default"),
-    }
+    entry = {**(record.get("scores") or {}), MAIN: record.get(MAIN), "hf_subset": record.get("hf_subset", "default")}
     entry["languages"] = record.get("languages") or []
     if record.get("agreement") is not None:
         entry["agreement"] = record["agreement"]
@@ -487,9 +469,7 @@ def _convert_entry_to_record(document: Document, split: str, entry: Record) -> d
 
 def _collect_differing_record_fields(place: int, record: Record, made: Record) -> dict[str, Any]:
     """What has to be known beside the entry: the record's place, its order of fields, and those that differ."""
-    differ = {
-        key: record[key] for key in record if key not in made or not are_same_json(made[key], record[key])
-    }
+    differ = {key: record[key] for key in record if key not in made or not are_same_json(made[key], record[key])}
     usual = tuple(record) == _FIELDS
     return {"place": place, **({} if usual else {"fields": list(record)}), "values": differ}
 
@@ -592,9 +572,7 @@ class ResultDocumentSurvey:
         """Count a document in the survey."""
         self.documents += 1
         self.versions.setdefault(document.model, {})[document.revision, document.experiment] = None
-        task = self.tasks.setdefault(
-            document.task, TaskDocumentCounts(find_task_of_result_document(document))
-        )
+        task = self.tasks.setdefault(document.task, TaskDocumentCounts(find_task_of_result_document(document)))
         task.revisions[_read_dataset_revision(document)] += 1
         task.sizes.update(_read_stated_item_counts(document))
         for split, entry in document.entries():
@@ -693,10 +671,7 @@ def read_documents(
 
 
 def _read_score_documents_in_file(
-    path: Path,
-    reading: SurveyReadingFindings,
-    meta_of: Callable[[Path], Mapping[str, Any] | None],
-    max_bytes: int,
+    path: Path, reading: SurveyReadingFindings, meta_of: Callable[[Path], Mapping[str, Any] | None], max_bytes: int
 ) -> Iterator[Document]:
     body = read_json_file(path, max_bytes)
     if isinstance(body, dict) and isinstance(body.get("results"), list):
@@ -706,9 +681,7 @@ def _read_score_documents_in_file(
         )
         return
     if not isinstance(body, dict):
-        raise DataError(
-            "This is neither an MTEB results file nor an Every Eval Ever file", path=path, mend=MEND
-        )
+        raise DataError("This is neither an MTEB results file nor an Every Eval Ever file", path=path, mend=MEND)
     if is_every_eval_ever_file(body):
         yield from _collect_evaluation_documents(body, path, reading)
         return
@@ -720,9 +693,7 @@ def _read_score_documents_in_file(
     yield document
 
 
-def _collect_evaluation_documents(
-    body: Plain, path: Path, reading: SurveyReadingFindings
-) -> Iterator[Document]:
+def _collect_evaluation_documents(body: Plain, path: Path, reading: SurveyReadingFindings) -> Iterator[Document]:
     from embassay.protocols.mteb.evaluations import read_every_eval_ever_documents
 
     for document in read_every_eval_ever_documents(

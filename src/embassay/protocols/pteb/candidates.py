@@ -64,11 +64,7 @@ from embassay.protocols.pteb.ratings import (
 )
 from embassay.protocols.wordings import records
 from embassay.protocols.wordings.protocol import ParaphraseSetFiller
-from embassay.protocols.wordings.records import (
-    ParaphraseOutcome,
-    Paraphraser,
-    ParaphraseSamplingAndRetryOptions,
-)
+from embassay.protocols.wordings.records import ParaphraseOutcome, Paraphraser, ParaphraseSamplingAndRetryOptions
 from embassay.protocols.wordings.records import TextToParaphrase as AskedText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import list_texts_to_paraphrase, load_language_slices
@@ -150,21 +146,15 @@ def select_paraphraser(
             candidate.name,
         ),
     )
-    return ParaphraserSelectionResult(
-        best.name, _explain_chosen_paraphraser(best, fit, tied), front, rejected
-    )
+    return ParaphraserSelectionResult(best.name, _explain_chosen_paraphraser(best, fit, tied), front, rejected)
 
 
-def select_undominated_paraphrasers(
-    candidates: Sequence[CandidateParaphraserMeans],
-) -> list[CandidateParaphraserMeans]:
+def select_undominated_paraphrasers(candidates: Sequence[CandidateParaphraserMeans]) -> list[CandidateParaphraserMeans]:
     """The candidates, in their order, that no other beats: more similar, more reworded and faster, or as good in all
     and better in one. One without a similarity or edit distance is on no front; an unknown runtime counts as the
     longest."""
     rated = [one for one in candidates if one.similarity is not None and one.edit_distance is not None]
-    return [
-        candidate for candidate in rated if not any(_dominates_candidate(other, candidate) for other in rated)
-    ]
+    return [candidate for candidate in rated if not any(_dominates_candidate(other, candidate) for other in rated)]
 
 
 def _dominates_candidate(a: CandidateParaphraserMeans, b: CandidateParaphraserMeans) -> bool:
@@ -181,24 +171,18 @@ def _list_candidate_criterion_values(candidate: CandidateParaphraserMeans) -> tu
     )
 
 
-def _explain_unfit_paraphraser_candidate(
-    candidate: CandidateParaphraserMeans, rule: CandidateSelectionRule
-) -> str:
+def _explain_unfit_paraphraser_candidate(candidate: CandidateParaphraserMeans, rule: CandidateSelectionRule) -> str:
     if candidate.similarity is None or candidate.edit_distance is None:
         return candidate.reason or "some of its values are missing"
     if candidate.similarity < rule.similarity:
         return f"a similarity of {candidate.similarity:.2f}, under {rule.similarity:g}, so it changes the meaning"
     if candidate.edit_distance < rule.edit_distance:
-        return (
-            f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}, so it copies"
-        )
+        return f"an edit distance of {candidate.edit_distance:.2f}, under {rule.edit_distance:g}, so it copies"
     return ""
 
 
 def _explain_chosen_paraphraser(
-    best: CandidateParaphraserMeans,
-    fit: Sequence[CandidateParaphraserMeans],
-    tied: Sequence[CandidateParaphraserMeans],
+    best: CandidateParaphraserMeans, fit: Sequence[CandidateParaphraserMeans], tied: Sequence[CandidateParaphraserMeans]
 ) -> str:
     distance = f"an edit distance of {_require_known_value(best.edit_distance):.2f}"
     if len(fit) == 1:
@@ -221,9 +205,7 @@ def _get_seconds_or_infinity(candidate: CandidateParaphraserMeans) -> float:
 class ParaphraserSelectionOptions(JudgeRatingOptions):
     """Options for selecting a paraphraser, which is step 2."""
 
-    least_similarity: float = option(
-        4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7"
-    )
+    least_similarity: float = option(4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7")
     least_edit_distance: float = option(
         0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
     )
@@ -234,9 +216,7 @@ class ParaphraserSelectionOptions(JudgeRatingOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not 0 <= self.least_similarity <= 5:
-            raise UsageError(
-                f"least_similarity is {self.least_similarity}.", mend="Use a number from 0 to 5."
-            )
+            raise UsageError(f"least_similarity is {self.least_similarity}.", mend="Use a number from 0 to 5.")
         if not 0 < self.least_edit_distance <= 1:
             raise UsageError(
                 f"least_edit_distance is {self.least_edit_distance}.",
@@ -265,10 +245,7 @@ class ParaphraserSelectionRequest(request.RunRequest):
     )
     tokenizer: str = ""
     judge: str = option(
-        "",
-        "The chat model that rates the candidates; choose it with `pteb judge`.",
-        name="--judge -j",
-        group=SYSTEMS,
+        "", "The chat model that rates the candidates; choose it with `pteb judge`.", name="--judge -j", group=SYSTEMS
     )
     cross_judges: tuple[str, ...] = option(
         (), "Another judge that checks the selection.", name="--cross-judge", group=SYSTEMS
@@ -344,9 +321,7 @@ def make_plan(
         request, (PAIRS,), lambda source: _plan_dataset(source, request), plain=True
     )
     check_unique_dataset_names(dataset.name for dataset in datasets)
-    texts = [
-        asked.text for dataset in datasets for asked in list_distinct_dataset_texts(request, dataset.source)
-    ]
+    texts = [asked.text for dataset in datasets for asked in list_distinct_dataset_texts(request, dataset.source)]
     longest = max((len(text.encode()) for text in texts), default=0)
     sources = _open_candidates(request, datasets, longest, answers, ledger)
     candidates = [_plan_candidate_paraphraser(text, source, ledger) for text, source in sources.items()]
@@ -357,9 +332,7 @@ def make_plan(
         judges=tuple(judges), longest=6 * longest
     )  # fmt: skip
     cells = [
-        _make_candidate_cell(plan, candidate, dataset, judges[0])
-        for dataset in datasets
-        for candidate in candidates
+        _make_candidate_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates
     ]
     plan = replace(plan, cells=tuple(cells))
     everyone = [candidate.name for candidate in candidates]
@@ -418,19 +391,13 @@ def _collect_recorded_wordings(
     request: ParaphraserSelectionRequest, datasets: Sequence[PlannedDataset]
 ) -> Mapping[str, TextsWithParaphrases]:
     """The wordings that datasets bring themselves."""
-    opened = {
-        dataset.name: opening.open_request_dataset(request.dataset(dataset.source)) for dataset in datasets
-    }
+    opened = {dataset.name: opening.open_request_dataset(request.dataset(dataset.source)) for dataset in datasets}
     return {
-        name: dataset.load("paraphrases").data
-        for name, dataset in opened.items()
-        if not dataset.missing("paraphrases")
+        name: dataset.load("paraphrases").data for name, dataset in opened.items() if not dataset.missing("paraphrases")
     }
 
 
-def _plan_candidate_paraphraser(
-    text: str, source: ParaphraserWithPrompt, ledger: Ledger | None
-) -> PlannedSystem:
+def _plan_candidate_paraphraser(text: str, source: ParaphraserWithPrompt, ledger: Ledger | None) -> PlannedSystem:
     paraphraser, chat = source.paraphraser, find_chat_model_of_paraphraser(source.paraphraser)
     if chat is None:
         entry = PARAPHRASERS.get(PARAPHRASERS.style.parse(text).name)
@@ -462,9 +429,7 @@ def _make_candidate_cell(
             "dataset": [dataset.name, dataset.fingerprint],
             "limit": request.limit,
             "seed": request.seed,
-            "ratings": [
-                value for name, value in request.options.as_dict().items() if not name.startswith("least_")
-            ],
+            "ratings": [value for name, value in request.options.as_dict().items() if not name.startswith("least_")],
         }
     )
     job = ParaphraserRatingJob(candidate.name, dataset.name, Judge(judge.spec, plan.longest))
@@ -504,9 +469,7 @@ def _forecast_paraphrases(
     [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
     fresh = [text for text in asked if not paraphraser.is_text_free_of_cost(text, seed)]
     questions = [paraphraser.question(text, seed) for text in fresh]
-    read = sum(
-        estimate_server_tokens([message.content for message in question.messages]) for question in questions
-    )
+    read = sum(estimate_server_tokens([message.content for message in question.messages]) for question in questions)
     written = estimate_server_tokens([text.text for text in fresh])
     return add_question_cost_to_forecast(
         head, paraphraser.chat.model, ModelRequestLoad(len(asked), len(fresh), read, written)
@@ -564,9 +527,7 @@ def score_paraphraser_by_criteria(
     pairs = select_usable_paraphrase_pairs(paraphrases)
     texts, wordings = [text for text, _ in pairs], [wording for _, wording in pairs]
     distances = _spread_usable_values_over_all(paraphrases, edit_distances(texts, wordings))
-    lengths = _spread_usable_values_over_all(
-        paraphrases, [len(wording) / len(text) for text, wording in pairs]
-    )
+    lengths = _spread_usable_values_over_all(paraphrases, [len(wording) / len(text) for text, wording in pairs])
     seconds = _list_paraphrasing_seconds(paraphrases)
     figures = [
         rated,
@@ -612,13 +573,9 @@ def estimate_mean_similarity_rating(
 ) -> tuple[JudgingMeasureEstimate, tuple[SkippedItems, ...]]:
     """The mean rating of the usable paraphrases, and those without a rating."""
     ids = [
-        key
-        for key, paraphrase in zip(make_paraphrase_ids(paraphrases), paraphrases, strict=True)
-        if paraphrase.usable
+        key for key, paraphrase in zip(make_paraphrase_ids(paraphrases), paraphrases, strict=True) if paraphrase.usable
     ]
-    lost = group_lost_items_by_reason(
-        "paraphrases without a rating", ids, [rating.reason for rating in ratings]
-    )
+    lost = group_lost_items_by_reason("paraphrases without a rating", ids, [rating.reason for rating in ratings])
     reason = explain_too_many_lost("paraphrases had no rating", len(ids), lost)
     values = _list_text_ratings(paraphrases, ratings)
     if reason:
@@ -646,9 +603,7 @@ def _estimate_copied_and_lost_shares(
     unrated = [float(rating.value is None) for rating in ratings]
     failed = np.array([float(not paraphrase.usable) for paraphrase in paraphrases])
     return [
-        estimate_share_of_ones(
-            "copied", _spread_usable_values_over_all(paraphrases, copied), context, NOTHING
-        ),
+        estimate_share_of_ones("copied", _spread_usable_values_over_all(paraphrases, copied), context, NOTHING),
         estimate_share_of_ones("failed", failed, context, NOTHING),
         estimate_share_of_ones(
             "failed_ratings", _spread_usable_values_over_all(paraphrases, unrated), context, NOTHING
@@ -707,9 +662,7 @@ class ParaphraserSelectionWorker:
         dataset = next(dataset for dataset in self.plan.datasets if dataset.name == job.dataset)
         paraphrases = self._paraphrase_dataset(source, dataset, advance, ledger or Ledger())
         ratings, counts = self._rate_paraphrases(job, paraphrases, advance, ledger)
-        context = RatingEvaluationContext(
-            dataset.name, seed=self.plan.request.seed, options=self.plan.request.options
-        )
+        context = RatingEvaluationContext(dataset.name, seed=self.plan.request.seed, options=self.plan.request.options)
         judge = self.plan.judges[0]
         if job.judge.spec != judge.spec:
             outcome = score_similarity_by_other_judge(paraphrases, ratings, job.judge.open().name, context)
@@ -719,11 +672,7 @@ class ParaphraserSelectionWorker:
         return replace(outcome, counts={**outcome.counts, **counts}, warnings=warnings)
 
     def _paraphrase_dataset(
-        self,
-        source: ParaphraserWithPrompt,
-        dataset: PlannedDataset,
-        advance: Callable[[int], None],
-        ledger: Ledger,
+        self, source: ParaphraserWithPrompt, dataset: PlannedDataset, advance: Callable[[int], None], ledger: Ledger
     ) -> list[ParaphraseOutcome]:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
@@ -756,9 +705,7 @@ def warn_of_self_judging(source: ParaphraserWithPrompt, judge: Any) -> tuple[str
     name = getattr(chat, "model", None)
     if name is None or name != getattr(judge, "model", None):
         return ()
-    return (
-        f"{name} judges its own paraphrases, and models tend to favour their own. Compare with other judges.",
-    )
+    return (f"{name} judges its own paraphrases, and models tend to favour their own. Compare with other judges.",)
 
 
 class _WordingProgressListener(SilentListener):

@@ -78,11 +78,7 @@ def explain_wording_as_answer(text: str, wording: str) -> str:
         if mark and not marks.search(text):
             return f"{what}: {mark[0]!r}"
     mark = ASKS_BACK.search(wording)
-    if (
-        mark
-        and not _ADDRESSED.search(text)
-        and not _SENDER.search(wording.replace("may i", "").replace("can i", ""))
-    ):
+    if mark and not _ADDRESSED.search(text) and not _SENDER.search(wording.replace("may i", "").replace("can i", "")):
         return f"it asks back: {mark[0]!r}"
     if is_question(text) and not is_question(wording) and not _REQUESTS.search(wording):
         return "a statement instead of a question"
@@ -174,12 +170,7 @@ def find_proper_names(text: str) -> frozenset[str]:
     for match in words:
         word = match[0].strip(".'’-")
         begins = text[: match.start()].rstrip()[-1:] in ("", ".", "!", "?", ":", '"', "'")
-        if (
-            begins
-            or not word[:1].isupper()
-            or word.casefold() in _MONTHS
-            or (word.isupper() and len(word) <= 3)
-        ):
+        if begins or not word[:1].isupper() or word.casefold() in _MONTHS or (word.isupper() and len(word) <= 3):
             continue
         kept.append(word.removesuffix("'s").removesuffix("’s").casefold())
     # A title, or a text all in capitals: its capitals tell nothing.
@@ -200,9 +191,7 @@ def describe_lost_number_or_name(text: str, wording: str) -> str:
     if lost := sorted(set(before) - set(after)):
         return f"the number {lost[0]!r} is missing"
     folded = _keep_letters_and_digits(wording)
-    if gone := sorted(
-        name for name in find_proper_names(text) if _keep_letters_and_digits(name) not in folded
-    ):
+    if gone := sorted(name for name in find_proper_names(text) if _keep_letters_and_digits(name) not in folded):
         return f"the name {gone[0]!r} is missing"
     if added := sorted(set(after) - set(before)):
         return f"the number {added[0]!r} was added"

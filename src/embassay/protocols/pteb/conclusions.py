@@ -60,15 +60,7 @@ from embassay.protocols.wordings.tables import make_points_column
 from embassay.protocols.wordings.work import find_registered_task as task_named
 from embassay.records import ResultRow, convert_nonfinite_to_none
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
-from embassay.stats import (
-    Estimate,
-    hodges_lehmann,
-    holm,
-    kendall_tau,
-    rank_quantiles,
-    wilcoxon,
-    win_probabilities,
-)
+from embassay.stats import Estimate, hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
 
 Floats = NDArray[np.float64]
 RESAMPLES = 1_000
@@ -96,18 +88,14 @@ def compare_systems_with_baseline(scores: RunScoresAndDrops, scope: SystemsOnTas
         return {**empty, "reason": "no other system to compare with"}
     if not (level := scores.in_scope(scope.task, baseline)).has_score:
         return {**empty, "reason": f"{baseline}: {level.score.reason}"}
-    systems = [
-        _test_difference_to_baseline(scores, scope, system) for system in scope.systems if system != baseline
-    ]
+    systems = [_test_difference_to_baseline(scores, scope, system) for system in scope.systems if system != baseline]
     for analysis in ("pooled", "averaged"):
         _correct_p_values([system[analysis] for system in systems if system[analysis] is not None])
     names = [dataset.name for _, dataset in scores.layout.list_scope_datasets(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
-def _test_difference_to_baseline(
-    scores: RunScoresAndDrops, scope: SystemsOnTask, system: str
-) -> dict[str, Any]:
+def _test_difference_to_baseline(scores: RunScoresAndDrops, scope: SystemsOnTask, system: str) -> dict[str, Any]:
     """Both analyses of one system, without the correction."""
     level = scores.in_scope(scope.task, system)
     if not level.has_score:
@@ -191,9 +179,7 @@ def measure_rank_stability_over_replicates(scores: RunScoresAndDrops, scope: Sys
         "tau_low": tau_low,
         "tau_high": tau_high,
         **_summarise_taus("tau_runs", _compute_taus_between_runs(runs)),
-        **_summarise_taus(
-            "tau_sources", _compute_tau_of_every_two_orders(_average_scores_by_paraphrase_source(runs))
-        ),
+        **_summarise_taus("tau_sources", _compute_tau_of_every_two_orders(_average_scores_by_paraphrase_source(runs))),
         "reason": "",
     }
 
@@ -236,9 +222,7 @@ def _estimate_tau_interval(before: Floats | None, after: Floats | None) -> tuple
 def _compute_taus_between_runs(runs: list[tuple[Floats, ...]]) -> list[float]:
     """Kendall's tau-b between every two runs of one source."""
     return [
-        tau
-        for of_source in zip(*runs, strict=True)
-        for tau in _compute_tau_of_every_two_orders(np.stack(of_source).T)
+        tau for of_source in zip(*runs, strict=True) for tau in _compute_tau_of_every_two_orders(np.stack(of_source).T)
     ]
 
 
@@ -302,9 +286,7 @@ def make_pteb_summary_and_comparisons(
             "system": layout.baseline_name,
             "scopes": {scope.name: compare_systems_with_baseline(scores, scope) for scope in every},
         },
-        "rank_stability": {
-            scope.name: measure_rank_stability_over_replicates(scores, scope) for scope in every
-        },
+        "rank_stability": {scope.name: measure_rank_stability_over_replicates(scores, scope) for scope in every},
     }
     return list(_iterate_result_rows_of_all_levels(scores)), comparisons
 
@@ -326,9 +308,7 @@ def summarise_original_scores(
     scores = RunScoresAndDrops(layout, records)
     every = list(list_scopes_with_systems(layout))
     compare = {
-        scope.name: compare_headlines_of_all_systems(
-            [scores.original(scope.task, system) for system in scope.systems]
-        )
+        scope.name: compare_headlines_of_all_systems([scores.original(scope.task, system) for system in scope.systems])
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
@@ -367,14 +347,10 @@ def _iterate_result_rows_of_all_levels(scores: RunScoresAndDrops) -> Iterator[Re
             for system in layout.systems:
                 for label in scores.labels:
                     level = scores.on_dataset(task.name, dataset.name, system.name, label)
-                    yield from make_score_and_drop_rows(
-                        layout, task.name, task.headline, level, label, dataset
-                    )
+                    yield from make_score_and_drop_rows(layout, task.name, task.headline, level, label, dataset)
                 for lang in languages:
                     level = scores.on_dataset(task.name, dataset.name, system.name, lang=lang)
-                    yield from make_score_and_drop_rows(
-                        layout, task.name, task.headline, level, "", dataset, lang
-                    )
+                    yield from make_score_and_drop_rows(layout, task.name, task.headline, level, "", dataset, lang)
     for name, headline in scores.scopes_with_headline:
         for system in layout.systems:
             for label in scores.labels:
@@ -420,9 +396,7 @@ def _find_paper_suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
 
 def conclude_run_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> RunConclusions:
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
-    rows, comparisons, standing = summarise_original_scores(
-        collect_run_systems_and_seeds(plan, (), {}), records
-    )
+    rows, comparisons, standing = summarise_original_scores(collect_run_systems_and_seeds(plan, (), {}), records)
     kind = map_systems_to_kinds(plan)
     table = ColumnTable.of(
         "scores", "Scores on the original texts, x 100, with 95% intervals", rows, text("task"),
@@ -474,15 +448,11 @@ def _list_paraphraser_data_mismatches(
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _build_paraphraser_prompt_record(
-    paraphrases: ParaphraseSet, source: ParaphraserWithPrompt
-) -> dict[str, Any]:
+def _build_paraphraser_prompt_record(paraphrases: ParaphraseSet, source: ParaphraserWithPrompt) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)
-    return (
-        {"prompt": None, "about": {}} if kept is None else {"prompt": kept.prompt, "about": dict(kept.about)}
-    )
+    return {"prompt": None, "about": {}} if kept is None else {"prompt": kept.prompt, "about": dict(kept.about)}
 
 
 def _make_paraphrase_quality_rows(
@@ -582,9 +552,7 @@ def bin_drops_by_length(
         words = _average_words_per_item(plan, name, dataset)
         for system in plan.systems:
             where = (name, dataset.name, system.name)
-            if system.kind == "reference" or not all(
-                (*where, variant) in done for variant in (ORIGINAL, *variants)
-            ):
+            if system.kind == "reference" or not all((*where, variant) in done for variant in (ORIGINAL, *variants)):
                 continue
             if (bins := _bin_items_by_length(folder, where, variants, words)) is not None:
                 by_place[where] = bins
@@ -646,17 +614,11 @@ def read_item_values(
     """(language or "", item) -> its value of a measure, NaN where there is none."""
     import polars as pl
 
-    table = read_parquet(folder.locate_cell_items(*where, variant=variant)).filter(
-        pl.col("measure") == measure
-    )
+    table = read_parquet(folder.locate_cell_items(*where, variant=variant)).filter(pl.col("measure") == measure)
     keys = zip(table["variant"], table["item_id"], strict=True)
-    return {
-        key: float("nan") if value is None else value for key, value in zip(keys, table["value"], strict=True)
-    }
+    return {key: float("nan") if value is None else value for key, value in zip(keys, table["value"], strict=True)}
 
 
-def make_value_array_for_items(
-    values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]
-) -> Floats:
+def make_value_array_for_items(values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
     """The values of these items, (n,), NaN where there is none."""
     return np.array([values.get(key, np.nan) for key in keys], dtype=np.float64)

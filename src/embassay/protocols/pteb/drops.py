@@ -171,11 +171,7 @@ class DropGroupContrast:
 
 
 def group_score_drops(
-    drops: Sequence[ScoreDrop],
-    name: Callable[[ScoreDrop], str | None],
-    order: Sequence[str],
-    *,
-    seed: int = SEED,
+    drops: Sequence[ScoreDrop], name: Callable[[ScoreDrop], str | None], order: Sequence[str], *, seed: int = SEED
 ) -> tuple[MeanDropOfGroup, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
@@ -186,18 +182,11 @@ def group_score_drops(
 
 
 def contrast_drop_groups(
-    drops: Sequence[ScoreDrop],
-    name: Callable[[ScoreDrop], str | None],
-    first: str,
-    second: str,
-    *,
-    seed: int = SEED,
+    drops: Sequence[ScoreDrop], name: Callable[[ScoreDrop], str | None], first: str, second: str, *, seed: int = SEED
 ) -> DropGroupContrast:
     """The groups `first` and `second` of `group_score_drops`, and their difference."""
     sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
-    groups = [
-        _average_drop_group(side, members, seed) if members else None for side, members in sides.items()
-    ]
+    groups = [_average_drop_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
         return DropGroupContrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
@@ -205,9 +194,7 @@ def contrast_drop_groups(
     # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
     # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
-    sums = np.hstack(
-        [_sum_deltas_by_task_and_dataset(left, places), _sum_deltas_by_task_and_dataset(right, places)]
-    )
+    sums = np.hstack([_sum_deltas_by_task_and_dataset(left, places), _sum_deltas_by_task_and_dataset(right, places)])
     means = _bootstrap_means_of_drop_sums(sums, seed)
     with np.errstate(invalid="ignore"):
         draws = means[:, 0] / means[:, 1] - means[:, 2] / means[:, 3]
@@ -230,9 +217,7 @@ def _bootstrap_means_of_drop_sums(sums: NDArray[np.float64], seed: int) -> NDArr
     return resample_means(sums, n_resamples=RESAMPLES, rng=make_seeded_generator(seed, "bootstrap", "drops"))
 
 
-def _sum_deltas_by_task_and_dataset(
-    members: Sequence[ScoreDrop], places: Sequence[str]
-) -> NDArray[np.float64]:
+def _sum_deltas_by_task_and_dataset(members: Sequence[ScoreDrop], places: Sequence[str]) -> NDArray[np.float64]:
     """Sum and count of the deltas of every place, (places, 2)."""
     rows = {place: row for row, place in enumerate(places)}
     sums = np.zeros((len(places), 2))
@@ -298,11 +283,7 @@ class DropsByLanguage:
 def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -> DropsByLanguage:
     """The drops of `measure_score_drops(rows, by_language=True)` by language."""
     stated = [drop for drop in drops if classify_language_as_english_or_other(drop.lang)]
-    unknown = [
-        f"{drop.system} {drop.place}"
-        for drop in drops
-        if not classify_language_as_english_or_other(drop.lang)
-    ]
+    unknown = [f"{drop.system} {drop.place}" for drop in drops if not classify_language_as_english_or_other(drop.lang)]
     groups = {
         place: {classify_language_as_english_or_other(drop.lang) for drop in stated if drop.place == place}
         for place in {drop.place for drop in stated}
@@ -311,10 +292,7 @@ def analyse_drops_by_language(drops: Sequence[ScoreDrop], *, seed: int = SEED) -
     return DropsByLanguage(
         group_score_drops(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
         group_score_drops(
-            stated,
-            lambda drop: classify_language_as_english_or_other(drop.lang),
-            (ENGLISH, OTHER, BOTH),
-            seed=seed,
+            stated, lambda drop: classify_language_as_english_or_other(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed
         ),
         contrast_drop_groups(
             stated, lambda drop: classify_language_as_english_or_other(drop.lang), ENGLISH, OTHER, seed=seed
@@ -351,11 +329,7 @@ class DropsAgainstOriginal:
 
 
 def relate_drops_to_original_scores(
-    drops: Sequence[ScoreDrop],
-    *,
-    high: float = HIGH,
-    edges: Sequence[float] = DISTANCE_EDGES,
-    seed: int = SEED,
+    drops: Sequence[ScoreDrop], *, high: float = HIGH, edges: Sequence[float] = DISTANCE_EDGES, seed: int = SEED
 ) -> DropsAgainstOriginal:
     """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
     names = [f"{max(low, 0) * 100:g} to {top * 100:g}" for low, top in pairwise(edges)]
@@ -390,17 +364,13 @@ class DatasetWordStatistics:
     most: int
 
 
-def summarise_words_per_text_by_dataset(
-    texts: Mapping[str, Sequence[str]],
-) -> tuple[DatasetWordStatistics, ...]:
+def summarise_words_per_text_by_dataset(texts: Mapping[str, Sequence[str]]) -> tuple[DatasetWordStatistics, ...]:
     """Table 1 from the texts of every dataset; a dataset without texts is left out."""
     rows = []
     for dataset, its in texts.items():
         counts = [count_words(text) for text in its]
         if counts:
-            rows.append(
-                DatasetWordStatistics(dataset, len(counts), fmean(counts), median(counts), max(counts))
-            )
+            rows.append(DatasetWordStatistics(dataset, len(counts), fmean(counts), median(counts), max(counts)))
     return tuple(rows)
 
 
@@ -416,9 +386,7 @@ def count_words(text: str) -> int:
 
 def average_item_words(items: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """The mean number of words of the texts of every item (both sentences of a pair), (n,)."""
-    return np.array(
-        [fmean(map(count_words, texts)) if texts else np.nan for texts in items], dtype=np.float64
-    )
+    return np.array([fmean(map(count_words, texts)) if texts else np.nan for texts in items], dtype=np.float64)
 
 
 Floats = NDArray[np.float64]
@@ -514,9 +482,7 @@ def _make_length_bin(
     value = float(np.mean(after) - np.mean(before))
     interval = percentile_interval(resample_deltas(score, original, runs, kept, seed))
     method = f"95% percentile bootstrap over items, {RESAMPLES} resamples"
-    return ScoresInLengthBin(
-        label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost
-    )
+    return ScoresInLengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
 
 
 def _score_kept_items(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
@@ -529,11 +495,7 @@ def _score_kept_items(score: partial[Floats], values: Floats, kept: NDArray[np.b
 
 
 def resample_deltas(
-    score: partial[Floats],
-    original: Floats,
-    runs: Sequence[Floats],
-    kept: Sequence[NDArray[np.bool_]],
-    seed: int,
+    score: partial[Floats], original: Floats, runs: Sequence[Floats], kept: Sequence[NDArray[np.bool_]], seed: int
 ) -> Floats:
     """The delta on resamples of the items, the same of all runs, (resamples,)."""
     rng, n = make_seeded_generator(seed, "bootstrap", "length"), len(original)
@@ -621,26 +583,18 @@ def pair_drops_with_edit_distances(rows: Iterable[ResultRow]) -> DropsAgainstDis
                 continue
             low, high = intervals.get((source, drop.task, drop.dataset, drop.system), (None, None))
             points.append(
-                DropAtEditDistance(
-                    source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high
-                )
+                DropAtEditDistance(source, drop.task, drop.dataset, drop.system, *distance, drop.delta, low, high)
             )
     if without:
         missing.append(SkippedItems("no edit distance", len(without), tuple(without[:5])))
-    return DropsAgainstDistance(
-        tuple(points), _correlate_drop_with_distance_by_system(points), tuple(missing)
-    )
+    return DropsAgainstDistance(tuple(points), _correlate_drop_with_distance_by_system(points), tuple(missing))
 
 
 def _average_edit_distances(rows: Sequence[ResultRow]) -> dict[tuple[str, str], tuple[float, int]]:
     """(source, dataset) -> mean edit distance and the wordings behind it."""
     sums: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        if (
-            row.task == "paraphrases"
-            and row.measure == "edit_distance"
-            and is_paraphrase_run_variant(row.variant)
-        ):
+        if row.task == "paraphrases" and row.measure == "edit_distance" and is_paraphrase_run_variant(row.variant):
             if row.value is None or not row.dataset:
                 continue
             total = sums.setdefault((parse_source_from_variant(row.variant), row.dataset), [0.0, 0.0])
@@ -649,9 +603,7 @@ def _average_edit_distances(rows: Sequence[ResultRow]) -> dict[tuple[str, str], 
     return {key: (total / n, int(n)) for key, (total, n) in sums.items() if n}
 
 
-def _correlate_drop_with_distance_by_system(
-    points: Sequence[DropAtEditDistance],
-) -> tuple[tuple[str, float, int], ...]:
+def _correlate_drop_with_distance_by_system(points: Sequence[DropAtEditDistance]) -> tuple[tuple[str, float, int], ...]:
     correlations = []
     for system in dict.fromkeys(point.system for point in points):
         of_system = [point for point in points if point.system == system]
@@ -701,24 +653,18 @@ def draw_texts_with_wordings(
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
     drawn = _draw_texts_preferring_readable(shared, count, seed)
     return tuple(
-        TextWithWordings(*key, _list_wordings_with_edit_distances(key, tables))
-        for key in shared
-        if key in drawn
+        TextWithWordings(*key, _list_wordings_with_edit_distances(key, tables)) for key in shared if key in drawn
     )
 
 
-def _index_paraphrases_by_text(
-    paraphrases: Iterable[ParaphraseOutcome],
-) -> dict[tuple[str, str], ParaphraseOutcome]:
+def _index_paraphrases_by_text(paraphrases: Iterable[ParaphraseOutcome]) -> dict[tuple[str, str], ParaphraseOutcome]:
     table: dict[tuple[str, str], ParaphraseOutcome] = {}
     for paraphrase in paraphrases:
         table.setdefault((paraphrase.text, paraphrase.lang), paraphrase)
     return table
 
 
-def _draw_texts_preferring_readable(
-    texts: Sequence[tuple[str, str]], count: int, seed: int
-) -> set[tuple[str, str]]:
+def _draw_texts_preferring_readable(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
     low, high = WORDS
     readable = [key for key in texts if low <= count_words(key[0]) <= high]
     others = [key for key in texts if not low <= count_words(key[0]) <= high]
@@ -732,9 +678,7 @@ def _list_wordings_with_edit_distances(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], ParaphraseOutcome]]
 ) -> tuple[WordingInRun, ...]:
     in_runs = [(run, table[key]) for run, table in tables.items()]
-    distances = edit_distances(
-        [key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]
-    ).tolist()
+    distances = edit_distances([key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]).tolist()
     return tuple(
         WordingInRun(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
         for (run, paraphrase), distance in zip(in_runs, distances, strict=True)

@@ -96,9 +96,7 @@ def subtract_untrained_excess_loss(
     """The excess of a trained system minus the mean of those that learnt nothing, with its 95% interval: what these
     have as well is no memory, but what else tells old texts from fresh ones. None where either has no excess, or on
     other bins."""
-    known = [
-        excess for excess in untrained if excess.difference is not None and excess.replicates is not None
-    ]
+    known = [excess for excess in untrained if excess.difference is not None and excess.replicates is not None]
     own = trained.replicates
     if trained.difference is None or own is None or not known:
         return None
@@ -131,14 +129,11 @@ def measure_excess_loss_of_old(
             mend="Name some, but not all, of the datasets with --fresh.",
         )
     bins = tuple(
-        _compare_losses_in_distance_bin(score, old, fresh, ends, seed)
-        for ends in pairwise((-np.inf, *edges, np.inf))
+        _compare_losses_in_distance_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf))
     )
     usable = [part for part in bins if part.replicates is not None]
     if not usable:
-        return ExcessLossOfOldTexts(
-            bins, None, f"no edit distance bin has {FEWEST_TEXTS} items of both kinds"
-        )
+        return ExcessLossOfOldTexts(bins, None, f"no edit distance bin has {FEWEST_TEXTS} items of both kinds")
     # Of two means the smaller side decides how well their difference is known.
     weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
     weights /= weights.sum()
@@ -157,9 +152,7 @@ def _compare_losses_in_distance_bin(
     seed: int,
 ) -> FreshnessLossesByDistance:
     label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
-    first, second = (
-        _measure_loss_of_kind_in_distance_bin(score, texts, ends, seed) for texts in (old, fresh)
-    )
+    first, second = (_measure_loss_of_kind_in_distance_bin(score, texts, ends, seed) for texts in (old, fresh))
     if first.replicates is None or second.replicates is None:
         reason = f"old or fresh texts have fewer than {FEWEST_TEXTS} items or no score"
         return FreshnessLossesByDistance(label, first.n, second.n, reason=reason)
@@ -179,9 +172,7 @@ def _measure_loss_of_kind_in_distance_bin(
     score: Score, texts: Sequence[RewordedItemScores], ends: tuple[float, float], seed: int
 ) -> DatasetKindScoreLossInBin:
     parts = [
-        part
-        for dataset in texts
-        if (part := _measure_loss_in_distance_bin(score, dataset, ends, seed)) is not None
+        part for dataset in texts if (part := _measure_loss_in_distance_bin(score, dataset, ends, seed)) is not None
     ]
     n = sum(part.n for part in parts)
     if not n:
@@ -318,14 +309,10 @@ def _list_freshness_rows(
                     kinds[reworded.dataset in names].append(_read_reworded_items(folder, where, reworded))
             old, fresh = kinds[False], kinds[True]
             if old and fresh:
-                by_system[system] = measure_excess_loss_of_old(
-                    SCORES[task], old, fresh, seed=plan.request.seed
-                )
+                by_system[system] = measure_excess_loss_of_old(SCORES[task], old, fresh, seed=plan.request.seed)
         untrained = [excess for system, excess in by_system.items() if kinds_of[system] == "classical"]
         for system, excess in by_system.items():
-            beyond = (
-                subtract_untrained_excess_loss(excess, untrained) if kinds_of[system] == "embedding" else None
-            )
+            beyond = subtract_untrained_excess_loss(excess, untrained) if kinds_of[system] == "embedding" else None
             yield from _make_freshness_rows(task, system, excess, beyond)
 
 
@@ -388,6 +375,4 @@ def _make_freshness_rows(
             task, system, part.label, part.old, part.fresh, part.old_loss, part.fresh_loss, difference, part.reason
         )  # fmt: skip
     old, fresh = (sum(getattr(part, side) for part in excess.bins) for side in ("old", "fresh"))
-    yield FreshnessLossTableRow(
-        task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond
-    )
+    yield FreshnessLossTableRow(task, system, "all", old, fresh, None, None, excess.difference, excess.reason, beyond)

@@ -51,13 +51,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import DatasetRequest, make_request_from_call
 from embassay.protocols.kernel.session import RunConclusions, SilentListener
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_number_column
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeEvaluationRequest, JudgingRunOptions
 from embassay.protocols.pteb.paraphrasing import Prompt, load_similarity_judge_prompt
 from embassay.protocols.pteb.ratings import (
@@ -116,11 +110,7 @@ class PairRatingJob:
 
 
 def evaluate_judging_cell(
-    job: PairRatingJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: PairRatingJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with the answers that were asked for and had, and the calls charged to `ledger`.
     A server does the work: there is nothing to spread."""
@@ -161,10 +151,7 @@ class ScoredPairsOfDataset:
 def load_scored_pairs(request: DatasetRequest, limit: int | None, seed: int) -> ScoredPairsOfDataset:
     """The scored pairs of a dataset, a limit holding for each language; the last two stay in memory."""
     dataset = opening.open_request_dataset(request)
-    parts = {
-        lang: subset.load("pairs", limit=limit, seed=seed)
-        for lang, subset in dataset.subsets("pairs").items()
-    }
+    parts = {lang: subset.load("pairs", limit=limit, seed=seed) for lang, subset in dataset.subsets("pairs").items()}
     # A language per pair, as the joined data no longer say it.
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
@@ -204,9 +191,7 @@ class JudgingPlan(planning.Plan):
     prompt: Prompt = field(kw_only=True)
 
 
-def make_plan(
-    request: JudgeEvaluationRequest, cache: Path | None = None, ledger: Ledger | None = None
-) -> JudgingPlan:
+def make_plan(request: JudgeEvaluationRequest, cache: Path | None = None, ledger: Ledger | None = None) -> JudgingPlan:
     """Open every judge and dataset, and cut the work into cells, one per judge and dataset.
 
     Raises UsageError for a dataset without scored pairs, for scores outside their range, and for a judge whose price
@@ -227,10 +212,7 @@ def make_plan(
     judges = plan_judges(request.systems, longest, ledger)
     cells = [
         _make_judging_cell(
-            request,
-            judge,
-            dataset,
-            RatingSetup(Judge(judge.spec, longest), gold[dataset.name], prompt, cache),
+            request, judge, dataset, RatingSetup(Judge(judge.spec, longest), gold[dataset.name], prompt, cache)
         )
         for dataset in datasets
         for judge in judges
@@ -299,28 +281,18 @@ def forecast_judging_cost(plan: JudgingPlan) -> RunForecast:
     for cell in plan.cells:
         pairs = list_text_pairs(load_scored_pairs(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = CellForecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        costs.append(
-            add_rating_cost_to_forecast(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache)
-        )
+        costs.append(add_rating_cost_to_forecast(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
     return RunForecast(tuple(costs))
 
 
 def add_rating_cost_to_forecast(
-    head: CellForecast,
-    judge: Judge,
-    pairs: Sequence[Pair],
-    asking: JudgeRatingInstructions,
-    cache: Path | None,
+    head: CellForecast, judge: Judge, pairs: Sequence[Pair], asking: JudgeRatingInstructions, cache: Path | None
 ) -> CellForecast:
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
     with judge.open_judge_with_cached_answers(None, cache) as chat:
-        questions = [
-            question for pair in distinct if not chat.is_answer_cached(question := asking.question(pair))
-        ]
-    read = sum(
-        estimate_server_tokens([message.content for message in question.messages]) for question in questions
-    )
+        questions = [question for pair in distinct if not chat.is_answer_cached(question := asking.question(pair))]
+    read = sum(estimate_server_tokens([message.content for message in question.messages]) for question in questions)
     asked = ModelRequestLoad(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return add_question_cost_to_forecast(head, judge.open(), asked)
 
@@ -353,13 +325,9 @@ def make_judge_rows_and_comparison(
 ) -> tuple[list[ResultRow], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
     by_cell = {(record.system, record.dataset): record for record in records}
-    over = {
-        judge.name: _combine_judge_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems
-    }
+    over = {judge.name: _combine_judge_figures_over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [
-        _make_judge_result_row(plan, "", name, headline)
-        for names in over.values()
-        for name, headline in names.items()
+        _make_judge_result_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()
     ]
     if len(plan.systems) > 1:
         rows += _make_rows_over_judges(plan, by_cell, over)
@@ -437,18 +405,13 @@ def _make_rows_over_judges(
         cells = {judge: records.get((judge, dataset.name)) for judge in judges}
         for name in names:
             parts = {
-                judge: cell.components[name]
-                if cell is not None and cell.done
-                else _make_missing_component(cell)
+                judge: cell.components[name] if cell is not None and cell.done else _make_missing_component(cell)
                 for judge, cell in cells.items()
             }
             yield _make_judge_result_row(plan, dataset.name, name, _average_component_over_judges(parts))
     for name in names:
         yield _make_judge_result_row(
-            plan,
-            "",
-            name,
-            _average_component_over_judges({judge: over[judge][name].component for judge in judges}),
+            plan, "", name, _average_component_over_judges({judge: over[judge][name].component for judge in judges})
         )
 
 
@@ -467,9 +430,7 @@ def _average_component_over_judges(parts: Mapping[str, HeadlineComponent]) -> Sy
     return SystemHeadlineValue.of(MEAN_OF_JUDGES, whole, f"mean of {len(parts)} judges", n)
 
 
-def _make_judge_result_row(
-    plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadlineValue
-) -> ResultRow:
+def _make_judge_result_row(plan: JudgingPlan, dataset: str, figure: str, headline: SystemHeadlineValue) -> ResultRow:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
     # A bootstrap of no failure has no width, and Wilson's interval has.
@@ -546,9 +507,7 @@ def _list_dataset_names_and_average(look: JudgingRows) -> list[DatasetOrMean]:
 
 def _make_spearman_by_judge_table(look: JudgingRows) -> ColumnTable:
     title = "PTEB table 2: Spearman correlation between a judge's ratings and gold scores, x 100"
-    judges = (
-        make_points_column(judge, partial(_find_judge_correlation, look, judge)) for judge in look.judges
-    )
+    judges = (make_points_column(judge, partial(_find_judge_correlation, look, judge)) for judge in look.judges)
     return ColumnTable.of(
         "pteb_table2", title, _list_dataset_names_and_average(look), text("Dataset", "label"), *judges
     )
@@ -622,11 +581,7 @@ def judge(
     BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = make_request_from_call(
-        JudgeEvaluationRequest,
-        judge,
-        arguments,
-        tuple(judges),
-        datasets=tuple(str(dataset) for dataset in datasets),
+        JudgeEvaluationRequest, judge, arguments, tuple(judges), datasets=tuple(str(dataset) for dataset in datasets)
     )
     return JudgingProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 

@@ -48,13 +48,9 @@ class JudgeRatingOptions:
     def __post_init__(self) -> None:
         check_option_values(self)
         if not 0 <= self.judge_temperature <= 2:
-            raise UsageError(
-                f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2."
-            )
+            raise UsageError(f"judge_temperature is {self.judge_temperature}.", mend="Use a number from 0 to 2.")
         if not 0 < self.judge_top_p <= 1:
-            raise UsageError(
-                f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0 and at most 1."
-            )
+            raise UsageError(f"judge_top_p is {self.judge_top_p}.", mend="Use a number above 0 and at most 1.")
 
     def make_answer_sampling(self, seed: int) -> SamplingSettings:
         """Make the sampling settings of an answer with this seed."""
@@ -159,14 +155,10 @@ class Request(request.RunRequest):
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
     baseline: str = redeclare_option(RewordingRepeatOptions, "baseline")
     on_failure: OnFailure = option(
-        "leave out",
-        "Leave out a text without a usable paraphrase, or keep it (`original`, as in the authors' code).",
+        "leave out", "Leave out a text without a usable paraphrase, or keep it (`original`, as in the authors' code)."
     )
     exclude_copied: bool = option(
-        False,
-        "`copied`: leave out texts that paraphrasing did not change.",
-        name="--exclude",
-        words={"copied": True},
+        False, "`copied`: leave out texts that paraphrasing did not change.", name="--exclude", words={"copied": True}
     )
     seed_per: Literal["run", "text"] = option(
         "run", "One seed per `run` (equal texts get equal paraphrases) or per `text`.", group=STATISTICS
@@ -239,12 +231,8 @@ class RatingStudyPoolOptions:
     langs: tuple[str, ...] = option(
         (), "Languages, such as fra,deu. Default: all.", read=split_comma_separated_names, group=DATA
     )
-    datasets: tuple[str, ...] = redeclare_option(
-        request.RunRequest, "datasets", default=(), help="Only this dataset."
-    )
-    run_seed: int | None = option(
-        None, "Seed of the run to draw from. Default: that of the first run.", group=DATA
-    )
+    datasets: tuple[str, ...] = redeclare_option(request.RunRequest, "datasets", default=(), help="Only this dataset.")
+    run_seed: int | None = option(None, "Seed of the run to draw from. Default: that of the first run.", group=DATA)
 
 
 @dataclass(frozen=True)

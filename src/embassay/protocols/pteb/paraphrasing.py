@@ -20,17 +20,9 @@ from embassay.contracts import ChatMessage, ChatModel, Completion
 from embassay.data.language import can_identify_language, explain_why_languages_of_texts_differ
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import read_packaged_prompt
-from embassay.protocols.pteb.checks import (
-    describe_lost_number_or_name,
-    explain_wording_as_answer,
-    is_near_copy,
-)
+from embassay.protocols.pteb.checks import describe_lost_number_or_name, explain_wording_as_answer, is_near_copy
 from embassay.protocols.pteb.options import PROMPT_NAMES
-from embassay.protocols.wordings.protocol import (
-    LLMTextRewriter,
-    UnlimitedRunsParaphraser,
-    WordingRequestResult,
-)
+from embassay.protocols.wordings.protocol import LLMTextRewriter, UnlimitedRunsParaphraser, WordingRequestResult
 from embassay.protocols.wordings.records import (
     OF_MEANING,
     REJECTED,
@@ -276,26 +268,17 @@ class PermutingParaphraser(_ControlParaphraser):
         hear: Callable[[int], None] = lambda _: None,
     ) -> Iterator[tuple[int, ParaphraseOutcome]]:
         """Give the texts with their words permuted; `missing` where `like` has no wording."""
-        like = (
-            dict(self._like.write(asked, seed=seed, run=run, dataset=dataset))
-            if self._like is not None
-            else {}
-        )
+        like = dict(self._like.write(asked, seed=seed, run=run, dataset=dataset)) if self._like is not None else {}
         for position, text in enumerate(asked):
             model = like.get(position)
             if model is not None and not model.usable:
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
-                yield (
-                    position,
-                    ParaphraseOutcome(text.text, text.lang, text.place, "", "missing", reason, 0, seed),
-                )
+                yield (position, ParaphraseOutcome(text.text, text.lang, text.place, "", "missing", reason, 0, seed))
                 continue
             rng = make_seeded_generator(seed, "permuted", text.place, text.text)
             yield (
                 position,
-                _make_paraphrase_outcome(
-                    text, _permute_words(text.text, rng, model.wording if model else None), seed
-                ),
+                _make_paraphrase_outcome(text, _permute_words(text.text, rng, model.wording if model else None), seed),
             )
         hear(len(asked))
 
@@ -369,9 +352,7 @@ def find_model_licence(spec: str) -> str:
 class LLMParaphraser(LLMTextRewriter):
     """A paraphraser that asks the language model `chat` with a prompt."""
 
-    def __init__(
-        self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingAndRetryOptions
-    ) -> None:
+    def __init__(self, chat: CachedChatModel, prompt: Prompt, generation: ParaphraseSamplingAndRetryOptions) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
 
@@ -395,10 +376,7 @@ class LLMParaphraser(LLMTextRewriter):
             ChatMessage("user", asked.text),
         ]
         return ChatQuestion(
-            messages,
-            self.generation.make_answer_sampling(_make_text_seed(asked, seed), attempt),
-            None,
-            attempt,
+            messages, self.generation.make_answer_sampling(_make_text_seed(asked, seed), attempt), None, attempt
         )
 
     def is_text_free_of_cost(self, asked: TextToParaphrase, seed: int) -> bool:
@@ -488,18 +466,14 @@ def make_paraphrase_verdict_of_answer(
     answer = answer.encode("utf-8", "replace").decode()
     wording = answer.strip() if strip_tagged_blocks(text) != text else strip_tagged_blocks(answer).strip()
     if not wording:
-        return ParaphraseVerdict(
-            "empty", reason="nothing but thinking" if answer.strip() else "an empty answer"
-        )
+        return ParaphraseVerdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
     if wording == text.strip() or is_near_copy(text, wording):
         return ParaphraseVerdict("copied", wording)
     if mark := find_mark_added_by_wording(THINKING, text, wording):
         return ParaphraseVerdict("thinking", reason=f"it thinks aloud: {mark!r}")
     allowed = compute_answer_length_limit(text, strict=strict_length)
     if len(wording) > allowed:
-        return ParaphraseVerdict(
-            "too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed"
-        )
+        return ParaphraseVerdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
     if mark := find_mark_added_by_wording(REFUSAL, text, wording):
         return ParaphraseVerdict("refused", reason=f"the model declined: {mark!r}")
     if fault := explain_why_languages_of_texts_differ(text, wording, lang):

@@ -18,12 +18,7 @@ from embassay.protocols.kernel.plan import (
     plan_systems,
 )
 from embassay.protocols.pteb.options import Request
-from embassay.protocols.pteb.paraphrasing import (
-    PermutingParaphraser,
-    Prompt,
-    open_paraphrase_prompt,
-    open_paraphraser,
-)
+from embassay.protocols.pteb.paraphrasing import PermutingParaphraser, Prompt, open_paraphrase_prompt, open_paraphraser
 from embassay.protocols.tasks import TASK_NAMES, TASKS
 from embassay.protocols.wordings.protocol import (
     PlannedDatasetToParaphrase,
@@ -68,10 +63,7 @@ class PtebPlan(WordedPlan):
 
     def collect_dataset_paraphrases(self) -> dict[str, TextsWithParaphrases]:
         """The wordings that datasets bring themselves."""
-        opened = {
-            data.name: opening.open_request_dataset(self.request.dataset(data.source))
-            for data in self.datasets
-        }
+        opened = {data.name: opening.open_request_dataset(self.request.dataset(data.source)) for data in self.datasets}
         return {
             name: dataset.load("paraphrases").data
             for name, dataset in opened.items()
@@ -101,14 +93,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     check_unique_dataset_names(dataset.name for dataset in datasets)
     _check_last_seeds_name_run_datasets(request, datasets)
     plan = PtebPlan(
-        request,
-        tuple(systems),
-        datasets,
-        (),
-        tokenizer.identity,
-        cache=cache,
-        paper=TASK_NAMES,
-        suites=suites,
+        request, tuple(systems), datasets, (), tokenizer.identity, cache=cache, paper=TASK_NAMES, suites=suites
     )
     return replace(plan, cells=tuple(plan.plan_original_cells()))
 
@@ -138,9 +123,7 @@ def add_cells_of_reworded_runs(
     return replace(plan, cells=plan.sort_cells_by_task(cells))
 
 
-def _check_last_seeds_name_run_datasets(
-    request: Request, datasets: Sequence[PlannedDatasetToParaphrase]
-) -> None:
+def _check_last_seeds_name_run_datasets(request: Request, datasets: Sequence[PlannedDatasetToParaphrase]) -> None:
     names = [dataset.name for dataset in datasets]
     for name, _ in request.last_seeds:
         if name not in names:
@@ -177,18 +160,12 @@ class ParaphraserWithPrompt:
         seeds = self.paraphraser.seeds(runs, request.seed, dataset=dataset)
         last = dict(request.last_seeds).get(dataset)
         return (
-            seeds
-            if last is None or runs < request.runs
-            else (*seeds[: request.runs - 1], last, *seeds[request.runs :])
+            seeds if last is None or runs < request.runs else (*seeds[: request.runs - 1], last, *seeds[request.runs :])
         )
 
 
 def open_paraphrase_sources(
-    request: Request,
-    recorded: Mapping[str, TextsWithParaphrases],
-    longest: int,
-    *,
-    ledger: Ledger | None = None,
+    request: Request, recorded: Mapping[str, TextsWithParaphrases], longest: int, *, ledger: Ledger | None = None
 ) -> tuple[ParaphraserWithPrompt, ...]:
     """Every paraphraser with every prompt, opened. `longest` is the bytes of the longest text. UsageError for names
     that are unknown or given twice."""

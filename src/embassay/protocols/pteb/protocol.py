@@ -12,23 +12,10 @@ from typing import Any, cast
 from embassay.data import open_dataset
 from embassay.protocols.kernel.inputs import write_frames_and_list_dataset_sources
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.request import (
-    choose_new_run_folder,
-    data_frames_folder,
-    make_request_from_call,
-)
-from embassay.protocols.kernel.session import (
-    CellRunAttempt,
-    RunConclusions,
-    SilentListener,
-    make_unknown_price_error,
-)
+from embassay.protocols.kernel.request import choose_new_run_folder, data_frames_folder, make_request_from_call
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.protocols.pteb.conclusions import (
-    build_paraphrasing_record,
-    conclude_run,
-    conclude_run_of_originals,
-)
+from embassay.protocols.pteb.conclusions import build_paraphrasing_record, conclude_run, conclude_run_of_originals
 from embassay.protocols.pteb.freshness import find_fresh_datasets, make_freshness_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
@@ -97,9 +84,7 @@ def run(
     sources = write_frames_and_list_dataset_sources(datasets, data_frames_folder(folder))
     if paraphraser is None:
         without = (
-            None
-            if arguments.get("original_only")
-            else _find_first_dataset_lacking_paraphrases(sources, arguments)
+            None if arguments.get("original_only") else _find_first_dataset_lacking_paraphrases(sources, arguments)
         )
         if without is not None:
             warnings.warn(
@@ -112,14 +97,10 @@ def run(
         Request, run, arguments, register_systems_and_list_specs(systems, workers=workers),
         datasets=sources, paraphrasers=(paraphraser,) if isinstance(paraphraser, str) else tuple(paraphraser)
     )  # fmt: skip
-    return PtebProtocol().carry_out(
-        request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
-    )
+    return PtebProtocol().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 
 
-def _find_first_dataset_lacking_paraphrases(
-    sources: Sequence[str], arguments: Mapping[str, Any]
-) -> str | None:
+def _find_first_dataset_lacking_paraphrases(sources: Sequence[str], arguments: Mapping[str, Any]) -> str | None:
     """The first dataset that has no column of paraphrases; None where all have."""
     for source in sources:
         dataset = open_dataset(source, mapping=arguments.get("mapping") or {}, split=arguments.get("split"))
@@ -147,9 +128,7 @@ class PtebProtocol(WordedProtocol):
         if not request.original_only:
             texts = (text.text for data in plan.datasets for text in plan.list_texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
-            self.sources = open_paraphrase_sources(
-                request, plan.collect_dataset_paraphrases(), longest, ledger=ledger
-            )
+            self.sources = open_paraphrase_sources(request, plan.collect_dataset_paraphrases(), longest, ledger=ledger)
             self.growth = AdaptiveRunSeeds(request, plan.datasets, self.sources)
         return plan
 
@@ -200,10 +179,7 @@ class PtebProtocol(WordedProtocol):
         asked = {dataset.name: tuple(plan.list_texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
             writer.write(
-                plan.datasets,
-                self.sources,
-                self.seeds_of_runs_so_far,
-                lambda _, dataset, __: asked[dataset.name],
+                plan.datasets, self.sources, self.seeds_of_runs_so_far, lambda _, dataset, __: asked[dataset.name]
             )
             session.plan = add_cells_of_reworded_runs(
                 plan, self.folder, paraphrases, self.sources, self.seeds_of_runs_so_far
@@ -223,9 +199,7 @@ class PtebProtocol(WordedProtocol):
         if self.growth is None:
             return conclude_run_of_originals(plan, records)
         concluded = conclude_run(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records, rows)
-        fresh = tuple(
-            make_freshness_tables(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records)
-        )
+        fresh = tuple(make_freshness_tables(plan, self.folder, self.sources, self.seeds_of_runs_so_far, records))
         rated, tables = self._make_rating_sheet_and_conclude(plan, records, concluded.rows)
         return replace(concluded, rows=[*concluded.rows, *rated], tables=(*concluded.tables, *fresh, *tables))
 
@@ -272,9 +246,7 @@ def _forecast_paraphrases(
     for source in sources:
         for dataset in plan.datasets:
             runs = seeds[source.name, dataset.name]
-            head = CellForecast(
-                "paraphrases", dataset.name, source.name, dataset.asked, dataset.asked * len(runs), 0
-            )
+            head = CellForecast("paraphrases", dataset.name, source.name, dataset.asked, dataset.asked * len(runs), 0)
             writer = source.paraphraser
             yield (
                 _add_paraphrase_answer_cost(head, writer, plan.list_texts_to_rewrite(dataset), runs)
@@ -290,9 +262,7 @@ def _add_paraphrase_answer_cost(
     missing = [(text, seed) for seed in runs for text in asked if not writer.is_text_free_of_cost(text, seed)]
     written = estimate_server_tokens([text.text for text, _ in missing])
     questions = list(starmap(writer.question, missing))
-    read = estimate_server_tokens(
-        [message.content for question in questions for message in question.messages]
-    )
+    read = estimate_server_tokens([message.content for question in questions for message in question.messages])
     model: Any = writer.chat.model
     return replace(
         head,

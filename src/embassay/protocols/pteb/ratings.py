@@ -72,9 +72,7 @@ class Judge:
         return price if isinstance(price, TokenPrice) else None
 
     @contextmanager
-    def open_judge_with_cached_answers(
-        self, ledger: Ledger | None, cache: Path | None
-    ) -> Iterator[CachedChatModel]:
+    def open_judge_with_cached_answers(self, ledger: Ledger | None, cache: Path | None) -> Iterator[CachedChatModel]:
         """The model behind the answers in the file `cache`, by default the user's."""
         with closing(ChatAnswerCache.open(cache)) as answers:
             yield CachedChatModel(self.open(ledger), answers)
@@ -82,9 +80,7 @@ class Judge:
 
 @lru_cache(maxsize=16)
 def _open_similarity_judge_chat(judge: Judge, ledger: Ledger | None) -> ChatModel:
-    return adapt_chat_for_rewording(
-        open_chat(judge.spec, ledger=ledger), load_similarity_judge_prompt(), judge.longest
-    )
+    return adapt_chat_for_rewording(open_chat(judge.spec, ledger=ledger), load_similarity_judge_prompt(), judge.longest)
 
 
 def check_judge_specs(specs: Sequence[str]) -> None:
@@ -106,9 +102,7 @@ def make_planned_system_of_judge(judge: Judge, ledger: Ledger | None) -> Planned
     chat, price = judge.open(ledger), judge.token_price
     if price is None and ledger is not None and ledger.max_usd is not None:
         raise make_unknown_price_error(chat.name)
-    return PlannedSystem(
-        judge.spec, chat.name, chat.identity, "llm", collect_chat_facts(judge.spec, chat, price)
-    )
+    return PlannedSystem(judge.spec, chat.name, chat.identity, "llm", collect_chat_facts(judge.spec, chat, price))
 
 
 def collect_chat_facts(spec: str, chat: ChatModel, price: TokenPrice | None) -> dict[str, Any]:
@@ -224,9 +218,7 @@ def rate_text_pairs(
     hear(len(pairs) - len(distinct))
     asker = _LlmPairRater(chat, asking)
     by_pair: dict[Pair, JudgeRating] = {}
-    for position, rating in iterate_finished_jobs(
-        (partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE
-    ):
+    for position, rating in iterate_finished_jobs((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
         by_pair[distinct[position]] = rating
         hear(1)
     return [by_pair[pair] for pair in pairs]
@@ -251,9 +243,7 @@ class _LlmPairRater:
     async def _attempt_rating(self, pair: Pair, attempt: int) -> JudgeRating:
         question = self.asking.question(pair, attempt)
         try:
-            answer = await self.chat.complete(
-                question.messages, sampling=question.sampling, schema=question.schema
-            )
+            answer = await self.chat.complete(question.messages, sampling=question.sampling, schema=question.schema)
         # The pair was refused, so the judge is there: it counts for no outage.
         except TextRefused as error:
             self._hopeless = 0
@@ -274,9 +264,7 @@ class _LlmPairRater:
 _EXAMPLES = 5
 
 
-def group_lost_items_by_reason(
-    what: str, ids: Sequence[str], reasons: Iterable[str]
-) -> tuple[SkippedItems, ...]:
+def group_lost_items_by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[SkippedItems, ...]:
     """The items (n,) that have a reason why they are lost, an empty one being none, grouped by it; reasons that differ
     only in numbers count as one. `what` names them: `pairs without a rating`.
 
@@ -321,8 +309,7 @@ def parse_gold_score_ranges(given: Sequence[str]) -> Mapping[str, Range]:
         low, high = (float(match["low"]), float(match["high"])) if match else USUAL
         if match is None or not low < high:
             raise UsageError(
-                f"{text!r} is not a range of gold scores.",
-                mend="Write LOW-HIGH or DATASET=LOW-HIGH, such as sick=1-5.",
+                f"{text!r} is not a range of gold scores.", mend="Write LOW-HIGH or DATASET=LOW-HIGH, such as sick=1-5."
             )
         ranges[match["name"] or ""] = (low, high)
     return ranges
@@ -345,10 +332,7 @@ def find_gold_range_with_warning(
         )
     if stated is not None:
         return (low, high), ""
-    return (
-        USUAL,
-        f"Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold {name}=LOW-HIGH.",
-    )
+    return (USUAL, f"Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold {name}=LOW-HIGH.")
 
 
 def _find_catalogue_gold_range(source: str) -> Range | None:
@@ -441,9 +425,7 @@ class PairsWithGoldAndLength:
     langs: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, data: ScoredTextPairs, langs: tuple[str, ...], low: float, high: float
-    ) -> PairsWithGoldAndLength:
+    def of(cls, data: ScoredTextPairs, langs: tuple[str, ...], low: float, high: float) -> PairsWithGoldAndLength:
         """The pairs of a dataset whose scores have this range."""
         gold = rescale_gold_to_judge_scale(data.scores, low, high)
         return cls(data.ids, gold, average_words_per_pair(data.first, data.second), langs)
@@ -470,9 +452,7 @@ def score_agreement(
     items = Items()
     for name, column in (("rating", values), ("gold", data.gold), ("words", data.words)):
         items.add(data.ids, column, name)
-    lost = group_lost_items_by_reason(
-        "pairs without a rating", data.ids, [rating.reason for rating in ratings]
-    )
+    lost = group_lost_items_by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
     reason = explain_too_many_lost("pairs had no rating", len(ratings), lost)
     measured = [
         replace(figure, found=reason or figure.found)
@@ -504,14 +484,7 @@ def estimate_share_of_ones(
         measure,
         "",
         n,
-        estimate(
-            values[:, None],
-            _take_first_column_of_means,
-            context,
-            "shares",
-            "bootstrap over items",
-            share=True,
-        ),
+        estimate(values[:, None], _take_first_column_of_means, context, "shares", "bootstrap over items", share=True),
     )
 
 
@@ -535,9 +508,7 @@ def _estimate_correlation_by_language(
     by_language = data.language_masks
     parts = [
         replace(
-            _estimate_correlation_in_value_bin(
-                values, data.gold, ValueBin("", members), 2, context, purpose=lang
-            ),
+            _estimate_correlation_in_value_bin(values, data.gold, ValueBin("", members), 2, context, purpose=lang),
             subset=lang,
         )
         for lang, members in by_language.items()
@@ -548,19 +519,12 @@ def _estimate_correlation_by_language(
     n, method = sum(part.n for part in parts), f"mean over {len(parts)} languages, bootstrap over pairs"
     estimates = [part.found for part in parts if isinstance(part.found, Estimate)]
     missing = next((f"{part.subset}: {part.found}" for part in parts if isinstance(part.found, str)), "")
-    yield JudgingMeasureEstimate(
-        HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n)
-    )
+    yield JudgingMeasureEstimate(HEADLINE, "", n, missing or replace(average_estimates(estimates, method), n=n))
     yield from parts
 
 
 def _estimate_correlation_in_value_bin(
-    values: Floats,
-    gold: Floats,
-    part: ValueBin,
-    least: int,
-    context: RatingEvaluationContext,
-    purpose: str = "",
+    values: Floats, gold: Floats, part: ValueBin, least: int, context: RatingEvaluationContext, purpose: str = ""
 ) -> JudgingMeasureEstimate:
     rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
@@ -569,11 +533,7 @@ def _estimate_correlation_in_value_bin(
             HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}"
         )
     rho = estimate_correlation(
-        rating,
-        gold[part.members],
-        context,
-        f"correlation {purpose or part.label}",
-        method="bootstrap over pairs",
+        rating, gold[part.members], context, f"correlation {purpose or part.label}", method="bootstrap over pairs"
     )
     what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
     return JudgingMeasureEstimate(HEADLINE, variant, n, what)

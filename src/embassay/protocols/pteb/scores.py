@@ -36,11 +36,7 @@ from embassay.protocols.pteb.drops import (
 )
 from embassay.protocols.wordings.records import BOTH, ENGLISH, OTHER, classify_language_as_english_or_other
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
-from embassay.protocols.wordings.tables import (
-    convert_to_points,
-    make_points_column,
-    make_signed_points_column,
-)
+from embassay.protocols.wordings.tables import convert_to_points, make_points_column, make_signed_points_column
 from embassay.records import ResultRow
 
 ORIGINAL = "original"
@@ -69,10 +65,7 @@ class PtebRunRowsAndComparisons:
 
     @cached_property
     def _rows_by_key(self) -> dict[tuple[str, ...], ResultRow]:
-        return {
-            (row.task, row.dataset, row.variant, row.system, row.measure, row.subset): row
-            for row in self.rows
-        }
+        return {(row.task, row.dataset, row.variant, row.system, row.measure, row.subset): row for row in self.rows}
 
     @cached_property
     def datasets(self) -> tuple[DatasetInTask, ...]:
@@ -119,9 +112,7 @@ class PtebRunRowsAndComparisons:
     @property
     def labels(self) -> list[str]:
         """The labels of the sources where there are several: `by=NAME`, `prompt=NAME`."""
-        return list(
-            dict.fromkeys(row.variant for row in self.rows if row.variant.startswith(("by=", "prompt=")))
-        )
+        return list(dict.fromkeys(row.variant for row in self.rows if row.variant.startswith(("by=", "prompt="))))
 
     def systems(self) -> Iterator[SystemWithKind]:
         """Every system, in display order."""
@@ -149,9 +140,7 @@ def find_language_of_english_part(used: DatasetInTask) -> str | None:
     """The language (`eng`, `en-en`) of a dataset's English part; empty for all of it, None where it has none."""
     if not has_dataset_non_english_texts(used):
         return ""
-    return next(
-        (lang for lang in used.languages if classify_language_as_english_or_other(lang) == ENGLISH), None
-    )
+    return next((lang for lang in used.languages if classify_language_as_english_or_other(lang) == ENGLISH), None)
 
 
 def find_task_measure(task: str) -> str:
@@ -210,9 +199,7 @@ class ScoreGrid(RunTable):
         for label in self._list_distinct_score_grid_labels:
             of_row = self._list_grid_entries_with_label(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
-            lines.append(
-                [*label, "", AVERAGE, None, None, average_delta_over_embeddings(of_row), None, None, None]
-            )
+            lines.append([*label, "", AVERAGE, None, None, average_delta_over_embeddings(of_row), None, None, None])
         return format_csv_rows(lines)
 
     def format_table_for_printing(self, first: First | None = None) -> FormattedReportTable:
@@ -222,15 +209,9 @@ class ScoreGrid(RunTable):
         body = []
         for label in self._list_distinct_score_grid_labels:
             of_row = {entry.system: entry for entry in self._list_grid_entries_with_label(label)}
-            cells = [
-                _format_score_grid_entry(of_row[system]) if system in of_row else "" for system in systems
-            ]
+            cells = [_format_score_grid_entry(of_row[system]) if system in of_row else "" for system in systems]
             body.append(
-                [
-                    *label,
-                    *cells,
-                    DELTA.format_value_for_people(average_delta_over_embeddings(list(of_row.values()))),
-                ]
+                [*label, *cells, DELTA.format_value_for_people(average_delta_over_embeddings(list(of_row.values())))]
             )
         headings = [*(label.capitalize() for label in self.labels), *systems, "Average difference"]
         aligns = "l" * len(self.labels) + "r" * (len(systems) + 1)
@@ -251,9 +232,7 @@ def average_delta_over_embeddings(entries: Sequence[SystemGridEntry]) -> float |
     return mean_if_complete([embedding.values.delta for embedding in embeddings or ranked])
 
 
-def make_mean_row_of_grid(
-    entries: Sequence[SystemGridEntry], label: tuple[str, ...]
-) -> list[SystemGridEntry]:
+def make_mean_row_of_grid(entries: Sequence[SystemGridEntry], label: tuple[str, ...]) -> list[SystemGridEntry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
@@ -371,9 +350,7 @@ ENGLISH_ONLY = "English only, as in the paper; datasets with other languages are
 
 def make_score_tables(given: PtebRunRowsAndComparisons) -> Iterator[ScoreGrid | ColumnTable]:
     """All tables of scores that the rows can fill."""
-    english = [
-        (dataset, lang) for dataset, lang in _list_datasets_with_english_part(given) if dataset.task == "sts"
-    ]
+    english = [(dataset, lang) for dataset, lang in _list_datasets_with_english_part(given) if dataset.task == "sts"]
     if english:
         rows = [
             entry
@@ -426,9 +403,7 @@ def _make_english_task_score_grid(given: PtebRunRowsAndComparisons) -> ScoreGrid
         label = (task, _format_dataset_with_language(*used[0]) if len(used) == 1 else f"{len(used)} datasets")
         whole = [dataset for dataset in given.datasets if dataset.task == task]
         if used == [(dataset, "") for dataset in whole]:
-            rows += _make_system_score_grid_entries(
-                given, DatasetInTask(task, "", (), find_task_measure(task)), label
-            )
+            rows += _make_system_score_grid_entries(given, DatasetInTask(task, "", (), find_task_measure(task)), label)
         else:
             rows += [
                 SystemGridEntry(label, kind, name, _average_system_over_datasets(given, used, name))
@@ -469,9 +444,7 @@ def _average_system_over_datasets(
     )
     sd, delta_sd = (
         convert_to_points(
-            _compute_deviation_of_mean_over_runs(
-                [given.runs(dataset, system, lang, measure) for dataset, lang in used]
-            )
+            _compute_deviation_of_mean_over_runs([given.runs(dataset, system, lang, measure) for dataset, lang in used])
         )
         for measure in ("", "delta")
     )
@@ -498,9 +471,7 @@ def _make_system_score_grid_entries(
 ) -> Iterator[SystemGridEntry]:
     """Every system on a dataset or one of its languages, or on all of a task where the dataset is empty."""
     for kind, system in given.systems():
-        yield SystemGridEntry(
-            label, kind, system, _collect_original_and_paraphrase_values(given, used, system, lang)
-        )
+        yield SystemGridEntry(label, kind, system, _collect_original_and_paraphrase_values(given, used, system, lang))
 
 
 def _collect_original_and_paraphrase_values(
@@ -537,12 +508,7 @@ def _make_dataset_score_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
             score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
             rows.append(
                 SystemDatasetScore(
-                    used,
-                    kind,
-                    system,
-                    _collect_original_and_paraphrase_values(given, used, system),
-                    score,
-                    drop,
+                    used, kind, system, _collect_original_and_paraphrase_values(given, used, system), score, drop
                 )
             )
     return ColumnTable.of(
@@ -607,18 +573,13 @@ def _make_prompts_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
         distances.setdefault(point.source, {})[point.dataset] = point.edit_distance
     labels = [label for label in given.labels if "prompt=" in label]
     names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
-    edits = {
-        label: mean_if_complete([distances.get(label, {}).get(name) for name in names]) for label in labels
-    }
+    edits = {label: mean_if_complete([distances.get(label, {}).get(name) for name in names]) for label in labels}
     rows: list[SystemScoreByPrompt] = []
     for kind, system in given.systems():
         scores = {
-            label: given.find_value_in_points("sts", "", system, find_task_measure("sts"), label)
-            for label in labels
+            label: given.find_value_in_points("sts", "", system, find_task_measure("sts"), label) for label in labels
         }
-        rows += [
-            SystemScoreByPrompt(label, kind, system, score, edits[label]) for label, score in scores.items()
-        ]
+        rows += [SystemScoreByPrompt(label, kind, system, score, edits[label]) for label, score in scores.items()]
         rows.append(SystemScoreByPrompt("range", kind, system, _compute_value_range(list(scores.values()))))
     return ColumnTable.of(
         "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),

@@ -40,13 +40,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_number_column
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
@@ -103,9 +97,7 @@ def make_paraphraser_choice_results(
     return rows, comparisons, as_dict(plan, means)
 
 
-def apply_selection_rule(
-    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]
-) -> ParaphraserSelectionResult:
+def apply_selection_rule(plan: ParaphraserSelectionPlan, records: Sequence[CellRecord]) -> ParaphraserSelectionResult:
     """What the rule says of the candidates."""
     return select_paraphraser(
         _list_means_of_candidates(average_measures_per_candidate(plan, records)),
@@ -131,8 +123,7 @@ def average_measures_per_candidate(
     """Every measure of every candidate over the datasets, by the judge that decides."""
     return {
         system.name: {
-            name: _average_candidate_measure_over_datasets(plan, records, system.name, name)
-            for name in MEASURES
+            name: _average_candidate_measure_over_datasets(plan, records, system.name, name) for name in MEASURES
         }
         for system in plan.systems
     }
@@ -149,11 +140,7 @@ def _list_means_of_candidates(means: Means) -> list[CandidateParaphraserMeans]:
 
 
 def _average_candidate_measure_over_datasets(
-    plan: ParaphraserSelectionPlan,
-    records: Sequence[CellRecord],
-    candidate: str,
-    measure: str,
-    variant: str = "",
+    plan: ParaphraserSelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str = ""
 ) -> SystemHeadlineValue:
     """The unweighted mean over all datasets; none where one of them has no value."""
     parts = _collect_candidate_measure_by_dataset(plan, records, candidate, measure, variant)
@@ -239,9 +226,7 @@ _SHOWN = {
 """The criteria with their headings and decimals."""
 
 
-def make_paraphraser_choice_tables(
-    rows: Sequence[ResultRow], selection: Mapping[str, Any]
-) -> Iterator[ColumnTable]:
+def make_paraphraser_choice_tables(rows: Sequence[ResultRow], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
     results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
@@ -262,14 +247,10 @@ class ParaphraserDatasetPair(NamedTuple):
 
 def _make_criteria_columns(results: Found) -> Iterator[ComputedColumn]:
     for measure, (heading, decimals) in _SHOWN.items():
-        yield number_column(
-            heading, partial(_find_candidate_measure_field, results, measure, "value"), decimals
-        )
+        yield number_column(heading, partial(_find_candidate_measure_field, results, measure, "value"), decimals)
 
 
-def _find_candidate_measure_field(
-    results: Found, measure: str, field: str, candidate: ParaphraserDatasetPair
-) -> Any:
+def _find_candidate_measure_field(results: Found, measure: str, field: str, candidate: ParaphraserDatasetPair) -> Any:
     return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
 
 
@@ -362,9 +343,7 @@ def paraphrasers(
         ParaphraserSelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
         datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
-    return ParaphraserSelectionStep().carry_out(
-        request, Path(out), cache=cache, listener=listener, max_usd=max_usd
-    )
+    return ParaphraserSelectionStep().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
 class ParaphraserSelectionStep(PairRatingStep):
@@ -401,8 +380,7 @@ class ParaphraserSelectionStep(PairRatingStep):
             "prompt": plan.sources[0].prompt.as_dict(),
             "judge_prompt": load_similarity_judge_prompt().as_dict(),
             "judges": [
-                {"name": system.name, "identity": system.identity, "facts": system.facts}
-                for system in plan.judges
+                {"name": system.name, "identity": system.identity, "facts": system.facts} for system in plan.judges
             ],
             "warnings": [text for source in plan.sources for text in warn_of_self_judging(source, judge)],
         }
@@ -410,9 +388,7 @@ class ParaphraserSelectionStep(PairRatingStep):
     def keep(self, plan: ParaphraserSelectionPlan) -> None:
         """Keep the texts, under the names that items give them, and create the set of paraphrases."""
         for dataset in plan.datasets:
-            self.folder.write_texts_once(
-                TASK, dataset.name, partial(_make_columns_of_texts_to_rewrite, plan, dataset)
-            )
+            self.folder.write_texts_once(TASK, dataset.name, partial(_make_columns_of_texts_to_rewrite, plan, dataset))
         paraphrases = ParaphraseSet.open_or_create_in_folder(self.folder.path / "paraphrases")
         self.evaluate = ParaphraserSelectionWorker(plan, paraphrases, plan.cache).evaluate
 
@@ -435,13 +411,9 @@ class ParaphraserSelectionStep(PairRatingStep):
     ) -> RunConclusions:
         """Draw the run's conclusions: the criteria over all datasets, and the rule that selects."""
         summary, comparisons, selection = make_paraphraser_choice_results(plan, records)
-        return RunConclusions(
-            summary, comparisons, tuple(make_paraphraser_choice_tables([*rows, *summary], selection))
-        )
+        return RunConclusions(summary, comparisons, tuple(make_paraphraser_choice_tables([*rows, *summary], selection)))
 
 
-def _make_columns_of_texts_to_rewrite(
-    plan: ParaphraserSelectionPlan, dataset: PlannedDataset
-) -> dict[str, list[str]]:
+def _make_columns_of_texts_to_rewrite(plan: ParaphraserSelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
     texts = [text.text for text in plan.list_texts_to_rewrite(dataset)]
     return {"item_id": list(make_paraphrase_ids(texts)), "field": ["text"] * len(texts), "text": texts}

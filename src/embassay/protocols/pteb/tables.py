@@ -12,13 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_number_column
 from embassay.protocols.pteb.drops import (
     DropGroupContrast,
     MeanDropOfGroup,
@@ -40,9 +34,7 @@ from embassay.protocols.wordings.tables import make_points_column, make_signed_p
 from embassay.records import ResultRow
 from embassay.stats import Estimate
 
-OPTIMISTIC = (
-    "Intervals and p values are optimistic because a dataset's runs share data and are not independent."
-)
+OPTIMISTIC = "Intervals and p values are optimistic because a dataset's runs share data and are not independent."
 
 
 def make_comparison_tables(given: PtebRunRowsAndComparisons) -> Iterator[ColumnTable]:
@@ -92,9 +84,7 @@ def _make_hodges_lehmann_shift_table(
     )
 
 
-def _list_hodges_lehmann_shifts(
-    baseline: Mapping[str, Any], analysis: str, caution: str
-) -> Iterator[dict[str, Any]]:
+def _list_hodges_lehmann_shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterator[dict[str, Any]]:
     """What came of an analysis, scope by scope and system by system; where it was not made its method says why."""
     for scope, compared in sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts"):
         for system in compared["systems"]:
@@ -107,15 +97,7 @@ def _list_hodges_lehmann_shifts(
 
 def _make_rank_stability_table(stability: Mapping[str, Any]) -> ColumnTable:
     """How alike the orders of the systems are: original and paraphrased, from run to run, between sources."""
-    keys = (
-        "tau_original",
-        "tau_low",
-        "tau_high",
-        "tau_runs",
-        "tau_runs_min",
-        "tau_sources",
-        "tau_sources_min",
-    )
+    keys = ("tau_original", "tau_low", "tau_high", "tau_runs", "tau_runs_min", "tau_sources", "tau_sources_min")
     return ColumnTable.of(
         "rank_stability", "Kendall's tau-b between rankings of the systems",
         [{**ranks, "scope": scope} for scope, ranks in stability.items()],
@@ -187,9 +169,7 @@ def _make_mixed_effects_table(given: PtebRunRowsAndComparisons) -> ColumnTable:
     )  # fmt: skip
 
 
-def _find_random_effect_deviation(
-    given: PtebRunRowsAndComparisons, name: str, row: MixedEffectsDrop
-) -> float | None:
+def _find_random_effect_deviation(given: PtebRunRowsAndComparisons, name: str, row: MixedEffectsDrop) -> float | None:
     return given.find_value_in_points(row.task, "", row.system, f"delta_sd:{name}")
 
 
@@ -222,9 +202,7 @@ def make_drop_analysis_tables(given: PtebRunRowsAndComparisons) -> Iterator[Colu
     if not (measured := measure_score_drops(rows).rows):
         return
     original = relate_drops_to_original_scores(measured)
-    related = (
-        "" if math.isnan(original.correlation) else f"Spearman correlation: {original.correlation:.2f}. "
-    )
+    related = "" if math.isnan(original.correlation) else f"Spearman correlation: {original.correlation:.2f}. "
     above = _make_contrast_rows(original.above, f"above {100 * original.high:g} minus the others")
     yield ColumnTable.of(
         "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,

@@ -21,22 +21,12 @@ from embassay.data.check.figures import NearDuplicateRule, TextMinHashSignatures
 from embassay.data.documents import PlacedPassage
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, parse_json_written_by_embassay, read_bounded_file
-from embassay.protocols.kernel.inputs import (
-    Prompt,
-    compute_fence_mark,
-    fence_text_with_mark,
-    read_packaged_prompt,
-)
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text_with_mark, read_packaged_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import ColumnTable, text, whole_number_column
 from embassay.protocols.questions import NEAR, QuestionsOptions
-from embassay.protocols.questions.checks import (
-    CHECKS,
-    find_question_fault,
-    find_quotation_span,
-    mistype_question,
-)
+from embassay.protocols.questions.checks import CHECKS, find_question_fault, find_quotation_span, mistype_question
 from embassay.randomness import draw_random_bytes
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.folder import digest_json, format_value_as_json
@@ -111,9 +101,7 @@ def make_question_outcomes_table(
     """How many questions of each kind came to each of the `outcomes`, and what these mean."""
     rows = [{"Kind": kind, **dict.fromkeys(outcomes, 0), **of_kind} for kind, of_kind in counts.items()]
     fields = (whole_number_column(outcome.capitalize(), (outcome,)) for outcome in outcomes)
-    meanings = [
-        f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
-    ]
+    meanings = [f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT]
     return ColumnTable.of(name, title, rows, text("Kind"), *fields, note="; ".join(meanings))
 
 
@@ -162,10 +150,7 @@ def make_checker_messages(question: str, passage: PlacedPassage) -> list[ChatMes
         fence_text_with_mark("question", mark, question),
         fence_text_with_mark("passage", mark, _format_shown_passage(passage)),
     )
-    return [
-        ChatMessage("system", load_question_prompt("check").text),
-        ChatMessage("user", "\n\n".join(blocks)),
-    ]
+    return [ChatMessage("system", load_question_prompt("check").text), ChatMessage("user", "\n\n".join(blocks))]
 
 
 def _format_shown_passage(passage: PlacedPassage) -> str:
@@ -221,16 +206,13 @@ class QuestionWriterAndChecker:
         """The key of a draft: 32 digits of all that it depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
-        prompts = [
-            load_question_prompt(kind, self.options.into).identity,
-            load_question_prompt("check").identity,
-        ]
+        prompts = [load_question_prompt(kind, self.options.into).identity, load_question_prompt("check").identity]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
         if kind == NEAR:
             source.append(self.corpus)
-        return digest_json(
-            [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
-        )[:32]
+        return digest_json([kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed])[
+            :32
+        ]
 
     async def draft_question(self, kind: str, passage: PlacedPassage) -> QuestionDraftWithResult:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
@@ -251,9 +233,7 @@ class QuestionWriterAndChecker:
         # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
-    async def _attempt_to_write_question(
-        self, kind: str, passage: PlacedPassage, attempt: int
-    ) -> dict[str, Any]:
+    async def _attempt_to_write_question(self, kind: str, passage: PlacedPassage, attempt: int) -> dict[str, Any]:
         options, key = self.options, self.key(kind, passage)
         sampling = SamplingSettings(options.temperature, options.top_p, self._derive_seed("write", attempt))
         messages = make_writer_messages(kind, passage, options.into)
@@ -276,22 +256,15 @@ class QuestionWriterAndChecker:
             "start": passage.start + start, "end": passage.start + end
         }  # fmt: skip
 
-    async def _is_answered_by_passage(
-        self, question: str, passage: PlacedPassage, attempt: int, key: str
-    ) -> bool:
+    async def _is_answered_by_passage(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> bool:
         """Whether the checker finds an answer in the passage, and quotes it."""
         # The check shall not depend on luck, however freely the question was written.
         careful = SamplingSettings(0.0, 1.0, self._derive_seed("check", attempt))
         messages = make_checker_messages(question, passage)
         checked = await self._ask_model(self.checker, messages, careful, CheckerAnswer, attempt, key)
-        return (
-            checked.answerable
-            and find_quotation_span(_format_shown_passage(passage), checked.evidence) is not None
-        )
+        return checked.answerable and find_quotation_span(_format_shown_passage(passage), checked.evidence) is not None
 
-    async def _check_question_unanswered(
-        self, question: str, passage: PlacedPassage, attempt: int, key: str
-    ) -> None:
+    async def _check_question_unanswered(self, question: str, passage: PlacedPassage, attempt: int, key: str) -> None:
         """UnfitDraft where the checker finds an answer in the passage or in one that a search finds."""
         others = [hit for hit in self.search(question) if hit.id != passage.id]
         for candidate in (passage, *others):
@@ -383,9 +356,7 @@ def draw_passages_by_kind(
     used: dict[str, int] = {}
     drawn = {}
     for kind in kinds:
-        ranked = sorted(
-            fit, key=lambda p: (used.get(p.id, 0), draw_random_bytes(8, seed, "questions", kind, p.id))
-        )
+        ranked = sorted(fit, key=lambda p: (used.get(p.id, 0), draw_random_bytes(8, seed, "questions", kind, p.id)))
         drawn[kind] = tuple(ranked[: options.n])
         used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
     if drawn and not fit:
@@ -407,9 +378,7 @@ def forecast_writer_calls_for_drafts(
     asked = [passage for passage in drawn if writer.key(kind, passage) not in done]
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
-    checked = (
-        1.0 if first else float(np.mean([draft.count_attempts_reaching_check for draft in done.values()]))
-    )
+    checked = 1.0 if first else float(np.mean([draft.count_attempts_reaching_check for draft in done.values()]))
     passages = 1 + SEARCHED if kind == NEAR else 1
     sent = (
         (writer.chat, [make_writer_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
@@ -418,9 +387,7 @@ def forecast_writer_calls_for_drafts(
     for chat, calls, written, tries in sent:
         model: Any = chat.model
         price, out = getattr(model, "price", None), round(tries * written * len(asked))
-        read = round(
-            tries * sum(estimate_server_tokens([message.content for message in call]) for call in calls)
-        )
+        read = round(tries * sum(estimate_server_tokens([message.content for message in call]) for call in calls))
         requests = round(tries * len(asked))
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
@@ -430,9 +397,7 @@ def forecast_writer_calls_for_drafts(
 
 
 def describe_forecast_uncertainty(
-    cells: Sequence[CellForecast],
-    writer: QuestionWriterAndChecker,
-    done: Mapping[str, QuestionDraftWithResult],
+    cells: Sequence[CellForecast], writer: QuestionWriterAndChecker, done: Mapping[str, QuestionDraftWithResult]
 ) -> str:
     """What a forecast of questions leaves open: how many attempts there will be. Empty where nothing is to be paid."""
     usd = sum(cell.usd or 0.0 for cell in cells)
@@ -453,9 +418,7 @@ def list_passages_without_draft(
     writer: QuestionWriterAndChecker, drawn: Drawn, drafts: Container[str]
 ) -> list[tuple[str, PlacedPassage]]:
     """Kinds and passages whose draft is not there."""
-    return [
-        (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
-    ]
+    return [(kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts]
 
 
 def group_decided_drafts_by_kind(
@@ -526,9 +489,9 @@ async def _write_missing_drafts(
                 costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
                 listener.reckoned(
-                    forecast_cost_of_remaining_parts(
-                        costs, len(asked) - len(failed), usd
-                    ).format_cost_forecast_line(most)
+                    forecast_cost_of_remaining_parts(costs, len(asked) - len(failed), usd).format_cost_forecast_line(
+                        most
+                    )
                 )
     return failed
 
@@ -555,9 +518,7 @@ def find_positions_of_near_duplicates(texts: Sequence[str], threshold: float) ->
         if first.setdefault(" ".join(question.casefold().split()), place) != place:
             repeats.add(place)
     if len(texts) > 1 and threshold < 1:
-        repeats |= {
-            pair.second for pair in TextMinHashSignatures(texts, NearDuplicateRule(threshold)).pairs()
-        }
+        repeats |= {pair.second for pair in TextMinHashSignatures(texts, NearDuplicateRule(threshold)).pairs()}
     return sorted(repeats)
 
 

@@ -9,13 +9,7 @@ import numpy as np
 
 from embassay.measures.judgements import RELEVANT
 from embassay.parquet import read_parquet
-from embassay.runs.matrix import (
-    FIRST,
-    MOST_SYSTEMS,
-    QuestionMatrix,
-    QuestionWithRightPassages,
-    build_question_matrix,
-)
+from embassay.runs.matrix import FIRST, MOST_SYSTEMS, QuestionMatrix, QuestionWithRightPassages, build_question_matrix
 
 if TYPE_CHECKING:
     from embassay.data.judged_runs import RunOrQrelsEntries
@@ -68,10 +62,7 @@ def _list_best_passages_per_question(run: RunOrQrelsEntries, ids: set[str]) -> d
 
 
 def make_sweep_question_matrices(
-    sweep: SweepMeasurements,
-    folder: RunFolder,
-    cells: Iterable[RunCell],
-    collections: Iterable[SweepCollection],
+    sweep: SweepMeasurements, folder: RunFolder, cells: Iterable[RunCell], collections: Iterable[SweepCollection]
 ) -> Iterator[QuestionMatrix]:
     """Of swept stacks, those of the highest quality first; right is what is graded 4 or 5."""
     from embassay.protocols.rag.sweep.stacks import rankings_path
@@ -87,9 +78,7 @@ def make_sweep_question_matrices(
                 if name in lists:
                     lists[name][query] = documents[:DEPTH]
         texts = _select_passage_texts(collection, lists)
-        yield build_question_matrix(
-            collection.name, _list_questions_with_relevant_passages(collection), lists, texts
-        )
+        yield build_question_matrix(collection.name, _list_questions_with_relevant_passages(collection), lists, texts)
 
 
 def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
@@ -104,13 +93,9 @@ def _list_best_stacks(sweep: SweepMeasurements, dataset: str) -> list[str]:
     return [measured.configuration.id for measured in ranked[:MOST_SYSTEMS]]
 
 
-def _list_questions_with_relevant_passages(
-    collection: SweepCollection,
-) -> Iterator[QuestionWithRightPassages]:
+def _list_questions_with_relevant_passages(collection: SweepCollection) -> Iterator[QuestionWithRightPassages]:
     for query, text, grades in zip(collection.query_ids, collection.queries, collection.grades, strict=True):
-        right = sorted(
-            (-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT
-        )
+        right = sorted((-grade, collection.ids[place]) for place, grade in grades.items() if grade >= RELEVANT)
         if right:
             yield QuestionWithRightPassages(query, tuple(doc for _, doc in right), text)
 

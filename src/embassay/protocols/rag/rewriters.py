@@ -104,9 +104,7 @@ _ALONE = (
     "\u26aa\u26ab\u26bd\u26be\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b"
     "\u2728\u274c\u274e\u2753-\u2755\u2757\u2795-\u2797\u27b0\u27bf\u2b1b\u2b1c\u2b50\u2b55"
 )
-_PICTURE = (
-    rf"(?:[{_ALONE}]|[\u00a9\u00ae\u203c-\u3299]\ufe0f)[\ufe0f\u200d\u20e3\U000e0020-\U000e007f\u2640\u2642]*"
-)
+_PICTURE = rf"(?:[{_ALONE}]|[\u00a9\u00ae\u203c-\u3299]\ufe0f)[\ufe0f\u200d\u20e3\U000e0020-\U000e007f\u2640\u2642]*"
 _FACE = r"(?<![\w/])(?:[:;=]['’]?-?(?:[()\[\]|/\\*$3]|[DPpOoxXsS](?!\w))+|[xX]D+(?!\w)|<3+|\^_*\^|\(?¯\\_\(ツ\)_/¯\)?)"
 _SIGNS = re.compile(rf"(?:{_PICTURE})+|{_FACE}")
 
@@ -216,9 +214,7 @@ def _join_phrases_as_pattern(phrases: Iterable[str]) -> str:
 
 def _compile_phrases_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
-    return _compile_ignoring_case(
-        rf"(?:(?<![\w'’-])|{_ELIDED}){_join_phrases_as_pattern(phrases)}(?:(?!\w)|(?<!\w))"
-    )
+    return _compile_ignoring_case(rf"(?:(?<![\w'’-])|{_ELIDED}){_join_phrases_as_pattern(phrases)}(?:(?!\w)|(?<!\w))")
 
 
 def _compile_phrases_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
@@ -253,9 +249,7 @@ _ROUNDS = 8
 _OPENERS = 40
 _LONGEST = 4_000
 _ENOUGH = 3
-_QUOTED = re.compile(
-    r"“[^”\n]+”|«[^»\n]+»|\"[^\"\n]+\"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)|https?://\S+|\S+@\S+\.\w+"
-)
+_QUOTED = re.compile(r"“[^”\n]+”|«[^»\n]+»|\"[^\"\n]+\"|`[^`\n]+`|(?<!\w)'[^'\n]+'(?!\w)|https?://\S+|\S+@\S+\.\w+")
 _PRIVATE = 0xE000
 _HIDDEN = re.compile("[\ue000-\uf8ff]")
 _WORD = re.compile(r"[\w\ue000-\uf8ff]+")
@@ -294,10 +288,7 @@ def rewrite_by_rules(text: str) -> str:
         for version in (hidden, replace_sentence_ending_emoji_by_stops(hidden))
     )
     for _ in range(_ROUNDS):
-        before, short = (
-            short,
-            _drop_personal_sentences_from_text(short, _choose_phrases_by_text_language(short)),
-        )
+        before, short = (short, _drop_personal_sentences_from_text(short, _choose_phrases_by_text_language(short)))
         if short == before:
             break
     if not _WORD.search(short):
@@ -355,11 +346,7 @@ def _drop_phrases_from_sentence(sentence: str, phrases: QuestionPhrasePatterns) 
     for _ in range(_ROUNDS):
         before = sentence = _tidy_sentence(sentence)
         closing = _find_closing_phrase(sentence, phrases)
-        if (
-            closing
-            and not _WORD.search(sentence[: closing.start()])
-            and not phrases.lead_ins.search(sentence)
-        ):
+        if closing and not _WORD.search(sentence[: closing.start()]) and not phrases.lead_ins.search(sentence):
             return ""
         for _ in range(_OPENERS):
             match = phrases.openers.match(sentence) or phrases.loose.match(sentence)
@@ -400,9 +387,7 @@ def _drop_lead_in_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
     for match in reversed(list(phrases.lead_ins.finditer(sentence))):
         before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
-        says_nothing = not (
-            _count_content_words(before, phrases) or phrases.asking.match(_tidy_sentence(before))
-        )
+        says_nothing = not (_count_content_words(before, phrases) or phrases.asking.match(_tidy_sentence(before)))
         if not _count_content_words(after, phrases):
             if says_nothing and not phrases.asking.match(after):
                 return ""
@@ -419,9 +404,7 @@ def _drop_request_phrase(sentence: str, phrases: QuestionPhrasePatterns) -> str:
     for match in phrases.requests.finditer(sentence):
         before, after = sentence[: match.end()], sentence[match.end() :].lstrip(_EDGE)
         if not (
-            phrases.asking.match(after)
-            and phrases.dialogue.search(before)
-            and _is_statement_without_details(before)
+            phrases.asking.match(after) and phrases.dialogue.search(before) and _is_statement_without_details(before)
         ):
             continue
         # "Could you ... tell me why" begins with such a word; "how do I know why" goes on with one.
@@ -448,11 +431,7 @@ def _drop_personal_beginning(sentence: str, phrases: QuestionPhrasePatterns) -> 
 
 def _drop_personal_sentences(sentences: list[str], phrases: QuestionPhrasePatterns) -> list[str]:
     """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
-    left = [
-        (whole, cut)
-        for whole in sentences
-        if _WORD.search(cut := _drop_phrases_from_sentence(whole, phrases))
-    ]
+    left = [(whole, cut) for whole in sentences if _WORD.search(cut := _drop_phrases_from_sentence(whole, phrases))]
     point: list[str] = []
     asked = False
     for whole, cut in left:
@@ -487,10 +466,7 @@ def _is_afterthought_about_asker(sentence: str, phrases: QuestionPhrasePatterns)
 def _is_statement_without_details(sentence: str) -> bool:
     """Whether it is a statement without name, number and quotation."""
     return not (
-        "?" in sentence
-        or re.search(r"\d", sentence)
-        or _HIDDEN.search(sentence)
-        or _has_capitalized_name(sentence)
+        "?" in sentence or re.search(r"\d", sentence) or _HIDDEN.search(sentence) or _has_capitalized_name(sentence)
     )
 
 
@@ -571,12 +547,7 @@ class ChatRewriter:
     """A rewriter that asks the chat model `chat`; `seed` names its draws."""
 
     def __init__(
-        self,
-        chat: CachedChatModel,
-        options: RewriteOptions = RewriteOptions(),
-        *,
-        seed: int = 1337,
-        name: str = "",
+        self, chat: CachedChatModel, options: RewriteOptions = RewriteOptions(), *, seed: int = 1337, name: str = ""
     ) -> None:
         self._chat, self.options, self._seed = chat, options, seed
         self.name = name or f"llm:{chat.name}"
@@ -608,14 +579,9 @@ class ChatRewriter:
         return (await self._ask_until_rewriting_readable(question))[1]
 
     async def _ask_until_rewriting_readable(self, question: Question) -> tuple[str, float]:
-        messages, parse = (
-            build_rewriting_messages(question.text),
-            partial(parse_rewriting, question=question.text),
-        )
+        messages, parse = (build_rewriting_messages(question.text), partial(parse_rewriting, question=question.text))
         try:
-            return await ask_until_answer_readable(
-                self._chat, messages, self.options, (self._seed, "rewrite"), parse
-            )
+            return await ask_until_answer_readable(self._chat, messages, self.options, (self._seed, "rewrite"), parse)
         except Unanswered as error:
             raise Unanswered(f"{self.name} gave no readable rewrite {error.message}", error.why) from None
 
@@ -636,9 +602,7 @@ async def ask_until_answer_readable(
         drawn = int.from_bytes(draw_random_bytes(4, *seed, str(attempt))) >> 1
         try:
             answer = await chat.complete(
-                messages,
-                sampling=SamplingSettings(options.temperature, options.top_p, drawn),
-                attempt=attempt,
+                messages, sampling=SamplingSettings(options.temperature, options.top_p, drawn), attempt=attempt
             )
             seconds += answer.usage.seconds
             return parse(answer.text), seconds

@@ -24,13 +24,7 @@ from embassay.limits import parse_json_written_by_embassay
 from embassay.protocols.kernel.outcome import Run, make_manifest_of_file_based_run
 from embassay.protocols.kernel.request import DATA, option, redeclare_option
 from embassay.protocols.kernel.session import check_same_run_arguments
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_number_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column, write_tables
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.records import ResultRow
 from embassay.runs.folder import RunFolder, format_value_as_json, write_file_atomically
@@ -93,9 +87,7 @@ def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]
         try:
             row = parse_json_written_by_embassay(line)
         except ValueError as error:
-            raise DataError(
-                "the line is not valid JSON", path=path, line=line_number, found=str(error)
-            ) from None
+            raise DataError("the line is not valid JSON", path=path, line=line_number, found=str(error)) from None
         key, place, call = _parse_search_call(row, path, line_number)
         of_question = calls.setdefault(key, {})
         place = place or max(of_question, default=0) + 1
@@ -106,9 +98,7 @@ def read_search_sessions(path: Path) -> dict[str, tuple[SessionSearchCall, ...]]
             )  # fmt: skip
         of_question[place] = call
     if not calls:
-        raise DataError(
-            "the file has no calls", path=path, expected='{"query_id": "q1", "documents": ["d1"]}'
-        )
+        raise DataError("the file has no calls", path=path, expected='{"query_id": "q1", "documents": ["d1"]}')
     return {key: tuple(by_place[place] for place in sorted(by_place)) for key, by_place in calls.items()}
 
 
@@ -135,18 +125,12 @@ def _parse_document_id(entry: Any, path: Path, line: int) -> str:
     key = entry.get("id", entry.get("doc_id")) if isinstance(entry, dict) else entry
     if isinstance(key, bool) or not isinstance(key, str | int) or key == "":
         raise DataError(
-            "a document has no id",
-            path=path,
-            line=line,
-            expected='"d7" or {"id": "d7"}',
-            found=repr(entry)[:60],
+            "a document has no id", path=path, line=line, expected='"d7" or {"id": "d7"}', found=repr(entry)[:60]
         )
     return str(key)
 
 
-def _check_search_lists_not_joined(
-    documents: Sequence[str], scores: Sequence[Any], path: Path, line: int
-) -> None:
+def _check_search_lists_not_joined(documents: Sequence[str], scores: Sequence[Any], path: Path, line: int) -> None:
     why = ""
     if len(set(documents)) < len(documents):
         twice = next(key for place, key in enumerate(documents) if key in documents[:place])
@@ -170,9 +154,7 @@ def _read_optional_number_of_row(row: Mapping[str, Any], name: str, path: Path, 
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e12:
-        raise DataError(
-            f"{name} is not a number", path=path, line=line, found=repr(value)[:40], mend="Omit it."
-        )
+        raise DataError(f"{name} is not a number", path=path, line=line, found=repr(value)[:40], mend="Omit it.")
     return float(value)
 
 
@@ -198,9 +180,7 @@ class SearchSessionMeasures:
 
 
 def measure_search_session(
-    calls: Sequence[SessionSearchCall],
-    evidence: frozenset[str],
-    recorded: Sequence[SessionSearchCall] | None = None,
+    calls: Sequence[SessionSearchCall], evidence: frozenset[str], recorded: Sequence[SessionSearchCall] | None = None
 ) -> SearchSessionMeasures:
     """Measure a session with some `evidence`; of a replay also against what was `recorded`.
 
@@ -243,9 +223,7 @@ def _find_first_call_unlike_recorded(
     return next(differing, None)
 
 
-def _sum_field_until_full_evidence(
-    calls: Sequence[SessionSearchCall], full: int | None, name: str
-) -> float | None:
+def _sum_field_until_full_evidence(calls: Sequence[SessionSearchCall], full: int | None, name: str) -> float | None:
     if full is None:
         return None
     values = [getattr(call, name) for call in calls[:full]]
@@ -278,11 +256,7 @@ class MeasuredSessionsOfStack:
         ):
             if count:
                 yield f"{self.name}: {count:,} {why}"
-        if (
-            self.figures
-            and not self.is_replay
-            and all(len(entry.after) == 1 for entry in self.figures.values())
-        ):
+        if self.figures and not self.is_replay and all(len(entry.after) == 1 for entry in self.figures.values()):
             yield f"{self.name}: every session has one call. If the agent searched more often, write one line per call"
 
 
@@ -353,9 +327,7 @@ def _make_session_column_result(
         return ResultRow(*where, None, 0, None, None, "", seed, reason)
     if measure in ("full", "recovered"):
         share = wilson(float(np.mean(values)), len(values))
-        return ResultRow(
-            *where, share.value, len(values), share.low, share.high, "Wilson over sessions", seed
-        )
+        return ResultRow(*where, share.value, len(values), share.low, share.high, "Wilson over sessions", seed)
     mean = bootstrap_ci(values, seed=seed)
     return ResultRow(*where, mean.value, len(values), mean.low, mean.high, "bootstrap over sessions", seed)
 
@@ -384,9 +356,7 @@ def compare_stacks_by_session_evidence(
         if len(shared) < 2:
             continue
         test = paired_bootstrap(first.values(shared), second.values(shared), seed=seed)
-        pairs.append(
-            StackEvidenceDifference(first.name, second.name, len(shared), test.point, *test.ends, test.p)
-        )
+        pairs.append(StackEvidenceDifference(first.name, second.name, len(shared), test.point, *test.ends, test.p))
     corrected = holm([pair.p for pair in pairs])
     return [
         StackEvidenceDifference(pair.first, pair.second, pair.n, pair.difference, pair.low, pair.high, p)
@@ -458,11 +428,7 @@ def replay_and_score_sessions(
     UsageError and DataError as the readers raise them, and for stacks of one name; ModelError as retrievers do.
     """
     from embassay.protocols.live.runs import ask_retrievers_for_runs
-    from embassay.protocols.rag.scoring.inputs import (
-        make_run_names_distinct,
-        parse_named_path,
-        strip_format_endings,
-    )
+    from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, parse_named_path, strip_format_endings
 
     named = make_run_names_distinct([parse_named_path(given) for given in request.sessions])
     dataset = strip_format_endings(Path(request.qrels).resolve().name)
@@ -475,9 +441,7 @@ def replay_and_score_sessions(
             check_same_run_arguments(RunFolder(out), request)
         recorded = next(iter(read.values()))
         asked = prepare_recorded_queries(request, recorded)
-        with ask_retrievers_for_runs(
-            request.retrievers, asked, out, listener=listener, max_usd=max_usd
-        ) as runs:
+        with ask_retrievers_for_runs(request.retrievers, asked, out, listener=listener, max_usd=max_usd) as runs:
             replays, notes = _measure_replayed_sessions(runs, recorded, evidence, request.depth)
         stacks += replays
     if twice := {name for name, _ in named} & {stack.name for stack in stacks[len(named) :]}:
@@ -528,9 +492,7 @@ def _measure_replayed_sessions(
     stacks, notes = [], []
     for run in runs:
         sessions, failed = _rebuild_sessions_from_replay(run, recorded, depth)
-        stacks.append(
-            measure_sessions_of_stack(run.name, str(run.path), sessions, evidence, recorded, failed)
-        )
+        stacks.append(measure_sessions_of_stack(run.name, str(run.path), sessions, evidence, recorded, failed))
         notes += [f"{run.name}: {note}" for note in run.notes()]
     return stacks, notes
 

@@ -150,9 +150,7 @@ def check_unanswerable_unjudged(kinds: Kinds, answered: Sequence[str], path: str
         )  # fmt: skip
 
 
-def read_score_signals(
-    entries: RunOrQrelsEntries, reranked: RunOrQrelsEntries | None
-) -> dict[str, dict[str, float]]:
+def read_score_signals(entries: RunOrQrelsEntries, reranked: RunOrQrelsEntries | None) -> dict[str, dict[str, float]]:
     """Read by signal and question: the best score, the margin to the second, and the reranker's best."""
     import polars as pl
 
@@ -184,15 +182,12 @@ def measure_silence_signals_of_run(
     entries = []
     for kind, ids in kinds.items():
         sides = {
-            name: (_take_values_by_id(of, answerable), _take_values_by_id(of, ids))
-            for name, of in signals.items()
+            name: (_take_values_by_id(of, answerable), _take_values_by_id(of, ids)) for name, of in signals.items()
         }
         ranked = compute_log_loss_of_silence_signals(sides, make_seeded_generator(seed, "silence", run, kind))
         for name, loss in ranked.items():
             good, bad = sides[name]
-            entries.append(
-                SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals)))
-            )
+            entries.append(SignalSilence(name, kind, loss, find_silence_threshold(bad, good, aims, len(signals))))
     return RunSilence(run, tuple(entries), notes=tuple(_list_silence_threshold_notes(signals, kinds, aims)))
 
 
@@ -212,9 +207,7 @@ def _list_silence_threshold_notes(
             yield f"{len(ids):,} {kind} questions are too few; a threshold needs at least {least:,}"
 
 
-def check_unanswerable_were_asked(
-    signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str
-) -> None:
+def check_unanswerable_were_asked(signals: Mapping[str, Mapping[str, float]], kinds: Kinds, path: str) -> None:
     """Check that each run has a list for some question without an answer; DataError if never asked."""
     if not any(key in signals["score"] for ids in kinds.values() for key in ids):
         raise DataError(

@@ -128,8 +128,7 @@ class StackCostLatencyQuality:
             return self.quality[measure]
         except KeyError:
             raise UsageError(
-                f"The stack {self.id!r} has no {measure}.",
-                mend=f"It has: {', '.join(self.quality) or 'none'}.",
+                f"The stack {self.id!r} has no {measure}.", mend=f"It has: {', '.join(self.quality) or 'none'}."
             ) from None
 
 
@@ -210,11 +209,7 @@ class StackGain:
 
 
 def compute_marginal_stack_gain(
-    less: StackCostLatencyQuality,
-    more: StackCostLatencyQuality,
-    measure: str,
-    *,
-    jitter_ms: float = JITTER_MS,
+    less: StackCostLatencyQuality, more: StackCostLatencyQuality, measure: str, *, jitter_ms: float = JITTER_MS
 ) -> StackGain:
     """Compute the step from `less` to `more` by this measure. Source: spec rag 3.5."""
     quality = more.find_quality(measure) - less.find_quality(measure)
@@ -255,9 +250,7 @@ def estimate_product_quantized_bytes(n: int, dim: int, *, m: int, rotated: bool 
     48393216
     """
     if m < 1 or dim % m:
-        raise UsageError(
-            f"{dim} dimensions cannot be split into {m} equal parts.", mend="Use an m that divides them."
-        )
+        raise UsageError(f"{dim} dimensions cannot be split into {m} equal parts.", mend="Use an m that divides them.")
     return n * m + 256 * dim * 4 + (dim * dim * 4 if rotated else 0)
 
 
@@ -313,10 +306,7 @@ def choose_stack(
     if not feasible:
         nearest = min(
             stacks,
-            key=lambda stack: (
-                max(limits.list_relative_limit_excesses(stack, measure)),
-                *_stack_sort_key(stack),
-            ),
+            key=lambda stack: (max(limits.list_relative_limit_excesses(stack, measure)), *_stack_sort_key(stack)),
         )
         return StackChoice(None, nearest, (), ())
     if limits.target is None:
@@ -330,10 +320,7 @@ def choose_stack(
         )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
     left = _find_stacks_near_lowest_value(
-        _find_stacks_near_lowest_value(tied, lambda stack: stack.prompt_tokens, 0.0),
-        _stack_cost,
-        ROUNDING,
-        cost_share,
+        _find_stacks_near_lowest_value(tied, lambda stack: stack.prompt_tokens, 0.0), _stack_cost, ROUNDING, cost_share
     )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.find_quality(measure), stack.id))
     return StackChoice(chosen, chosen, tuple(feasible), tuple(tied))

@@ -14,12 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TASKS", "Request", "SageOptions", "make_plan", "run"]
 
-_HOMES = {
-    "TASKS": "tasks",
-    "Request": "options",
-    "SageOptions": "options",
-    "make_plan": "protocol",
-    "run": "protocol",
-}
+_HOMES = {"TASKS": "tasks", "Request": "options", "SageOptions": "options", "make_plan": "protocol", "run": "protocol"}
 
 __getattr__ = make_lazy_getattr(__name__, _HOMES)

@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import Dataset
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import TaskContext
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units, group_items_sharing_things
 from embassay.randomness import draw_random_bytes
@@ -101,9 +95,7 @@ def order_pairs_by_rating(data: ScoredTextPairs | LabelledTextPairs, seed: int) 
     low = np.flatnonzero(spread <= LOW * top)
     if not len(high) or not len(low):
         return PairsMoreSimilarThanOthers((), (), (), (), ())
-    drawn = [
-        int.from_bytes(draw_random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high
-    ]
+    drawn = [int.from_bytes(draw_random_bytes(8, seed, "lower pair", data.ids[place]), "big") for place in high]
     below = [int(low[number % len(low)]) for number in drawn]
     return PairsMoreSimilarThanOthers(
         tuple(data.ids[place] for place in high),
@@ -120,9 +112,7 @@ def make_own_summary_similarity_orders(data: Documents) -> PairsMoreSimilarThanO
         return PairsMoreSimilarThanOthers((), (), (), (), ())
     summaries = tuple(data.summaries)
     texts = tuple(data.texts)
-    return PairsMoreSimilarThanOthers(
-        tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0])
-    )
+    return PairsMoreSimilarThanOthers(tuple(data.ids), texts, summaries, texts, (*summaries[1:], summaries[0]))
 
 
 def _sample_pair_similarity_orders(
@@ -225,8 +215,7 @@ def find_smallest_edits(
     for start in range(0, len(second), BLOCK):
         part = slice(start, start + BLOCK)
         searches = [
-            WordChangeSearch(text, float(limit))
-            for text, limit in zip(second[part], thresholds[part], strict=True)
+            WordChangeSearch(text, float(limit)) for text, limit in zip(second[part], thresholds[part], strict=True)
         ]
         for _ in range(budget):
             _change_word_in_unflipped_texts(system, first[part], searches, beam)
@@ -287,9 +276,7 @@ class WordChangeSearch:
     def make_attack_outcome(self) -> AttackOutcome:
         """What it came to."""
         best = self.best[0]
-        return AttackOutcome(
-            best.text, len(best.changes), best.similarity, self.is_similarity_below_threshold
-        )
+        return AttackOutcome(best.text, len(best.changes), best.similarity, self.is_similarity_below_threshold)
 
 
 def estimate_random_flip_shares(
@@ -348,17 +335,13 @@ class _KeyByteStream:
         return draw_random_bytes(n, self.seed, "random change", self.key, str(self.calls))
 
 
-def evaluate_word_attack(
-    system: Similarity, data: PairsMoreSimilarThanOthers, context: TaskContext
-) -> TaskOutcome:
+def evaluate_word_attack(system: Similarity, data: PairsMoreSimilarThanOthers, context: TaskContext) -> TaskOutcome:
     """Attack the orders that a system has right, and count how many changes each withstands."""
     if RELATIVE in system.identity:
         nothing = make_undefined_score(
             HEADLINE, 0, f"{system.name} scales its similarities within each batch; {ABSOLUTE} instead"
         )
-        return TaskOutcome(
-            (nothing,), {HEADLINE: HeadlineComponent(None, 0, reason=nothing.reason)}, Items().columns
-        )
+        return TaskOutcome((nothing,), {HEADLINE: HeadlineComponent(None, 0, reason=nothing.reason)}, Items().columns)
     upper = system.pairs(data.first, data.second).astype(np.float64).round(6)
     lower = system.pairs(data.lower_first, data.lower_second).astype(np.float64).round(6)
     items, lost = Items(), Lost(system, data.ids, "orders")

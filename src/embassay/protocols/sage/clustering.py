@@ -60,21 +60,13 @@ def evaluate_system(system: Similarity, data: LabelledTexts, context: SageContex
             clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
             whole = bootstrap_v_measure_over_texts(data, name, clusters, context)
     if alone is not None and scores:
-        return _make_clustering_outcome(
-            whole, scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings)
-        )
+        return _make_clustering_outcome(whole, scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings))
     return _make_clustering_outcome(
-        average_scores_over_sets(scores, context),
-        scores,
-        items,
-        sum_skipped_items_by_reason(skipped),
-        tuple(warnings),
+        average_scores_over_sets(scores, context), scores, items, sum_skipped_items_by_reason(skipped), tuple(warnings)
     )
 
 
-def _cap_rows_of_set(
-    data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext
-) -> list[int]:
+def _cap_rows_of_set(data: LabelledTexts, rows: list[int], system: Similarity, context: SageContext) -> list[int]:
     """The rows of a set, or as many as the cap allows, drawn by label."""
     cap = context.options.embedding_cap if system.kind == "embedding" else context.options.string_cap
     if len(rows) <= cap:
@@ -97,11 +89,7 @@ def _measure_text_distances(
     n, kept = len(rows), ~lost.lost_mask
     # Where each row begins in the condensed upper triangle, as scipy lays it out.
     starts = (row * (2 * n - row - 1) // 2 for row in range(n))
-    parts = [
-        distances[start : start + n - 1 - row][kept[row + 1 :]]
-        for row, start in enumerate(starts)
-        if kept[row]
-    ]
+    parts = [distances[start : start + n - 1 - row][kept[row + 1 :]] for row, start in enumerate(starts) if kept[row]]
     return np.concatenate(parts), lost
 
 

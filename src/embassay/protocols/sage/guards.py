@@ -107,21 +107,15 @@ def search_after_cleaning_queries_or_corpus(
     queries, corpus = asked.queries, asked.corpus
     cleanup("Lists are read before the time is taken.")
     if bench.options.guard_side == "queries":
-        queries = bench.run_and_time_guard_work(
-            "cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries)
-        )
+        queries = bench.run_and_time_guard_work("cleaning", lambda: cleanup.clean_texts_without_cache(asked.queries))
     else:
-        corpus = bench.run_and_time_guard_work(
-            "cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus)
-        )
+        corpus = bench.run_and_time_guard_work("cleaning", lambda: cleanup.clean_texts_without_cache(asked.corpus))
     return bench.make_judged_ranking_with_ndcg(bench.system.search(queries, corpus, DEPTH))
 
 
 def search_and_fuse_two_systems(bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus) -> JudgedRanking:
     """Search with a second system too, and fuse both rankings by reciprocal ranks."""
-    other = open_system(
-        bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
-    )
+    other = open_system(bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed)
     own = bench.search_unguarded(asked).ranked
 
     def fuse_rankings() -> RankedCandidates:
@@ -139,9 +133,7 @@ def search_and_fuse_two_systems(bench: GuardedSystemSearches, asked: EditedQueri
 
 def rerank_first_documents(bench: GuardedSystemSearches, asked: EditedQueriesAndCorpus) -> JudgedRanking:
     """Rerank the first documents; equal ones stay in the system's order."""
-    reranker = open_reranker(
-        bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
-    )
+    reranker = open_reranker(bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed)
     own = bench.search_unguarded(asked).ranked
 
     def rerank_documents() -> RankedCandidates:
@@ -209,9 +201,7 @@ def make_unedited_search(data: RetrievalSet) -> EditedQueriesAndCorpus:
     return EditedQueriesAndCorpus(CLEAN, data.queries.texts, data.corpus.texts)
 
 
-def make_search_with_edited_texts(
-    data: RetrievalSet, edit: str, context: SageContext
-) -> EditedQueriesAndCorpus:
+def make_search_with_edited_texts(data: RetrievalSet, edit: str, context: SageContext) -> EditedQueriesAndCorpus:
     """Make the search with one side, questions or documents, under an edit."""
     damage = make_edit_for_run_options(edit, context)
     if context.options.guard_side == "queries":
@@ -219,16 +209,11 @@ def make_search_with_edited_texts(
     return EditedQueriesAndCorpus(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
 
 
-def measure_guards_against_text_edits(
-    system: Similarity, data: RetrievalSet, context: SageContext
-) -> TaskOutcome:
+def measure_guards_against_text_edits(system: Similarity, data: RetrievalSet, context: SageContext) -> TaskOutcome:
     """Measure what a system keeps under every edit, alone and behind every guard."""
     bench = GuardedSystemSearches(system, data, context)
     edits = parse_edit_list(context.options.guard_edits)
-    searches = [
-        make_unedited_search(data),
-        *(make_search_with_edited_texts(data, edit, context) for edit in edits),
-    ]
+    searches = [make_unedited_search(data), *(make_search_with_edited_texts(data, edit, context) for edit in edits)]
     columns, reasons = dict[str, Floats](), dict[str, str]()
     for asked in searches:
         columns[asked.name] = bench.search_unguarded(asked).ndcg
@@ -255,9 +240,7 @@ def _make_guarded_retrieval_outcome(
     lost: Lost,
 ) -> TaskOutcome:
     over = GuardShareEstimator(bench.context, find_item_groups(bench.data))
-    whole = over.estimate_share_kept(
-        columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0
-    )
+    whole = over.estimate_share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
     items, scores = Items(), [whole.score(HEADLINE)]
     for variant, column in columns.items():
         scores.append(over.estimate_question_mean(column).score(f"ndcg@{K}", variant=variant))
@@ -314,9 +297,7 @@ class GuardShareEstimator:
 
     def estimate_share_kept(self, clean: Floats, kept: Floats, *, most: float = np.inf) -> Estimate:
         """Estimate how much of the clean mean is kept."""
-        return self._estimate_statistic(
-            [clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most)
-        )
+        return self._estimate_statistic([clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most))
 
     def estimate_share_restored(self, clean: Floats, damaged: Floats, guarded: Floats) -> Estimate:
         """Estimate how much of what the damage took comes back; NaN where it took nothing."""
@@ -347,9 +328,7 @@ def make_damage_guard_table(
     records: Sequence[CellRecord], rows: Sequence[ResultRow], keep: float
 ) -> Iterator[ColumnTable]:
     """Tabulate what each system keeps by damage, alone and guarded, and the cheapest guard."""
-    lines = [
-        line for record in records if record.task == TASK for line in _list_guard_rows(record, rows, keep)
-    ]
+    lines = [line for record in records if record.task == TASK for line in _list_guard_rows(record, rows, keep)]
     if not lines:
         return
     yield ColumnTable.of(
@@ -392,9 +371,7 @@ def _list_guard_rows(record: CellRecord, rows: Sequence[ResultRow], keep: float)
                 yield GuardTableRow(record.dataset, record.system, edit, name, kept, time_of, mark)
 
 
-def find_cheapest_guard(
-    kept: Mapping[str, ResultRow], edit: str, counts: Mapping[str, int], keep: float
-) -> str | None:
+def find_cheapest_guard(kept: Mapping[str, ResultRow], edit: str, counts: Mapping[str, int], keep: float) -> str | None:
     """The system alone where it keeps enough, else the fastest guard that answers all and does, else a threshold that
     does; None where nothing does."""
     names = [ALONE, *sorted(GUARDS, key=lambda name: counts.get(f"{TIME}{name}", np.inf))]

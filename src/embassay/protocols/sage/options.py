@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import (
-    MOST_RESAMPLES,
-    STATISTICS,
-    TaskRequest,
-    check_option_values,
-    option,
-)
+from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, TaskRequest, check_option_values, option
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -35,9 +29,7 @@ class SageOptions:
     )
     numerize_both_cases: bool = option(False, "Let numerize also change capital letters.")
     delete_next_if_space: bool = option(
-        False,
-        "If the tenth character is a space, let delete10 remove the next non-space character.",
-        point="A11",
+        False, "If the tenth character is a space, let delete10 remove the next non-space character.", point="A11"
     )
     edits: Literal["paper", "2024"] = option(
         "paper", "Edit as described in the paper, or as in the first author's earlier code.", point="A16"
@@ -119,15 +111,11 @@ class SageOptions:
         >>> SageOptions(document_cap=12).item_limit("sensitivity", None), SageOptions().item_limit("sensitivity", 20)
         (12, 20)
         """
-        caps = [
-            cap for cap in (limit, self.document_cap if task in OF_DOCUMENTS else None) if cap is not None
-        ]
+        caps = [cap for cap in (limit, self.document_cap if task in OF_DOCUMENTS else None) if cap is not None]
         return min(caps, default=None)
 
 
-_BEYOND = {
-    field.name: field.default for field in fields(SageOptions) if field.name.startswith(("guard_", "attack_"))
-}
+_BEYOND = {field.name: field.default for field in fields(SageOptions) if field.name.startswith(("guard_", "attack_"))}
 """Options of tasks beyond the paper's, by default left out of manifests and keys."""
 
 
@@ -142,9 +130,7 @@ def parse_edit_names(names: str) -> tuple[str, ...]:
     asked = [name.strip() for name in names.split(",") if name.strip()]
     for name in asked:
         if name not in FURTHER:
-            raise UsageError(
-                f"There is no further edit called {name!r}.", mend=f"Available: {', '.join(FURTHER)}."
-            )
+            raise UsageError(f"There is no further edit called {name!r}.", mend=f"Available: {', '.join(FURTHER)}.")
     return tuple(name for name in FURTHER if name in asked)
 
 

@@ -27,14 +27,7 @@ from embassay.protocols.kernel.estimates import (
 from embassay.protocols.kernel.groups import describe_bootstrap_units, find_item_groups
 from embassay.protocols.kernel.inputs import Columns
 from embassay.protocols.sage.tasks import SageContext
-from embassay.records import (
-    HeadlineComponent,
-    Score,
-    SkippedItems,
-    SummaryComparisons,
-    SummaryRatings,
-    TaskOutcome,
-)
+from embassay.records import HeadlineComponent, Score, SkippedItems, SummaryComparisons, SummaryRatings, TaskOutcome
 
 HEADLINE = "human_preference"
 CHOICES = ("accuracy", "precision", "recall", "f1")
@@ -67,10 +60,7 @@ def evaluate_system(system: Similarity, data: HumanPreferences, context: SageCon
     if data.ratings is not None and len(data.ratings):
         parts["ratings"] = _score_similarity_against_ratings(system, data.ratings, context, items)
     return TaskOutcome(
-        scores=(
-            _make_preference_headline_score(parts),
-            *(score for part in parts.values() for score in part.scores),
-        ),
+        scores=(_make_preference_headline_score(parts), *(score for part in parts.values() for score in part.scores)),
         components={name: part.component for name, part in parts.items()},
         items=items.columns,
         skipped=tuple(skip for part in parts.values() for skip in part.skipped),
@@ -132,17 +122,13 @@ def _score_summary_preference_choices(
         return estimate(columns, statistic, context, "comparisons", method, share=share, groups=groups)
 
     figures = [
-        estimate_over_comparisons(
-            columns, partial(_compute_choice_score_at_place, i), share=name == "accuracy"
-        )
+        estimate_over_comparisons(columns, partial(_compute_choice_score_at_place, i), share=name == "accuracy")
         for i, name in enumerate(CHOICES)
     ]
     whole = average_estimates(figures, method)
     ties = estimate_over_comparisons(tied[:, None], lambda means: means[..., 0], share=True)
     rows = [figure.score(name) for name, figure in zip(CHOICES, figures, strict=True)]
-    return _SummaryPreferenceTaskHalf(
-        (*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped
-    )
+    return _SummaryPreferenceTaskHalf((*rows, ties.score("tie_share")), whole.component(), whole, lost.skipped)
 
 
 def _compute_choice_score_at_place(place: int, means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -175,9 +161,7 @@ def _score_similarity_against_ratings(
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
         strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
-        figure = estimate(
-            columns, map_pearson_to_unit_interval, context, f"ratings:{len(x)}", method, groups=strata
-        )
+        figure = estimate(columns, map_pearson_to_unit_interval, context, f"ratings:{len(x)}", method, groups=strata)
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
@@ -199,9 +183,7 @@ def _make_undefined_preference_half(
         for measure in measures
         for variant in variants or ("",)
     ]
-    return _SummaryPreferenceTaskHalf(
-        tuple(rows), HeadlineComponent(None, left, reason=reason), None, lost.skipped
-    )
+    return _SummaryPreferenceTaskHalf(tuple(rows), HeadlineComponent(None, left, reason=reason), None, lost.skipped)
 
 
 def _make_preference_headline_score(parts: dict[str, _SummaryPreferenceTaskHalf]) -> Score:
@@ -211,9 +193,7 @@ def _make_preference_headline_score(parts: dict[str, _SummaryPreferenceTaskHalf]
     for name, part in parts.items():
         if part.whole is None:
             return make_undefined_score(HEADLINE, n, f"{name}: {part.component.reason}")
-    whole = average_estimates(
-        [part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}"
-    )
+    whole = average_estimates([part.whole for part in parts.values() if part.whole], f"mean over {' and '.join(parts)}")
     score = whole.score(HEADLINE)
     return Score(HEADLINE, score.value, n, score.ci_low, score.ci_high, method=whole.method)
 

@@ -18,20 +18,11 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.evaluation import Task, TaskProtocol
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
-from embassay.protocols.kernel.session import (
-    CellRunAttempt,
-    RunConclusions,
-    SilentListener,
-    map_systems_to_kinds,
-)
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener, map_systems_to_kinds
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.guards import make_damage_guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import (
-    make_best_encoder_vs_metric_table,
-    make_sage_tables,
-    make_system_group_table,
-)
+from embassay.protocols.sage.tables import make_best_encoder_vs_metric_table, make_sage_tables, make_system_group_table
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
@@ -145,9 +136,7 @@ class SageProtocol(TaskProtocol):
         """Make the tables of a run: the paper's, and ours."""
         return make_sage_tables(rows, map_systems_to_kinds(plan))
 
-    def draw_conclusions(
-        self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]
-    ) -> RunConclusions:
+    def draw_conclusions(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[ResultRow]) -> RunConclusions:
         """Draw conclusions, with embedding models beside classical metrics as groups too."""
         conclusion = super().draw_conclusions(plan, records, rows)
         of_system = map_systems_to_kinds(plan)
@@ -168,29 +157,22 @@ def _write_found_documents_of_large_corpora(plan: Plan, folder: RunFolder) -> No
     for dataset in plan.datasets:
         for task in dataset.tasks:
             paths = (
-                folder.locate_cell_items(task.task, dataset.name, system.name, ".rankings")
-                for system in plan.systems
+                folder.locate_cell_items(task.task, dataset.name, system.name, ".rankings") for system in plan.systems
             )
             hits = {str(doc) for path in paths for doc in _read_retrieved_document_ids(path)}
             path = folder.locate_task_texts(task.task, dataset.name)
-            if not hits <= _read_ids_of_edited_documents(path) or (
-                path.exists() and not is_whole_parquet(path)
-            ):
+            if not hits <= _read_ids_of_edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
                 write_parquet_columns(
                     path, _make_columns_of_found_or_judged_texts(plan, dataset.source, task.task, hits)
                 )
 
 
-def _make_columns_of_found_or_judged_texts(
-    plan: Plan, source: str, name: str, hits: Iterable[str] = ()
-) -> Columns:
+def _make_columns_of_found_or_judged_texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
     data = SageProtocol().load_task_data(plan.request, source, name).data
     wanted = {*hits, *_list_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
-        kept_ids, kept = (
-            select_wanted_texts(ids, texts, wanted) if are_texts_read_from_file(texts) else (ids, texts)
-        )
+        kept_ids, kept = select_wanted_texts(ids, texts, wanted) if are_texts_read_from_file(texts) else (ids, texts)
         columns["item_id"] += kept_ids
         columns["field"] += [field] * len(kept_ids)
         columns["text"] += kept

@@ -23,14 +23,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import RankedCandidates, Similarity
 from embassay.measures import ndcg_arrays
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    Statistic,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimate, make_undefined_score
 from embassay.protocols.kernel.groups import describe_bootstrap_units, find_item_groups
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
@@ -72,47 +65,28 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: SageContext
         if lost.too_many_lost_reason:
             return lost.make_task_outcome_without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _score_rankings(
-            _drop_unchanged_copies_from_rankings(ranked, corpora),
-            data,
-            queries.lost_mask | selfish,
-            items,
-            over,
-        )
+        without_copies = _drop_unchanged_copies_from_rankings(ranked, corpora)
+        outcome = _score_rankings(without_copies, data, queries.lost_mask | selfish, items, over)
         scores = (*outcome.scores, *corpora.make_undefined_scores_of_idle_edits(len(data)))
-        return replace(
-            outcome,
-            scores=scores,
-            skipped=(*_describe_skipped_orphaned_queries(data, selfish), *corpora.list_unchanged_copies()),
-        )
+        left_out = (*_describe_skipped_orphaned_queries(data, selfish), *corpora.list_unchanged_copies())
+        return replace(outcome, scores=scores, skipped=left_out)
     clean = ndcg(list_gains_per_query(data), ranked.apart[0].indices[:, :K], list_ideal_gains(data), context)
     clean[queries.lost_mask | selfish] = np.nan
     whole = over.mean(clean)
-    rest, orphans = _drop_judgements_of_removed_documents(
-        data, {data.corpus.ids[row] for row in documents.rows}
-    )
+    rest, orphans = _drop_judgements_of_removed_documents(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own_rows is not None)
         ranked = _drop_documents_from_rankings(
             _search_corpus_versions(system, data, corpora, depth, context), documents.rows, own_rows
         )
-    outcome = _score_rankings(
-        _drop_unchanged_copies_from_rankings(ranked, corpora),
-        rest,
-        queries.lost_mask | orphans | selfish,
-        items,
-        over,
-    )
-    left_out = [
-        *documents.skipped,
-        *queries.skipped,
-        *_describe_skipped_orphaned_queries(data, orphans | selfish),
-        *corpora.list_unchanged_copies(),
-    ]
+    without_copies = _drop_unchanged_copies_from_rankings(ranked, corpora)
+    outcome = _score_rankings(without_copies, rest, queries.lost_mask | orphans | selfish, items, over)
+    orphaned = _describe_skipped_orphaned_queries(data, orphans | selfish)
+    left_out = (*documents.skipped, *queries.skipped, *orphaned, *corpora.list_unchanged_copies())
     whole_row = whole.score(f"ndcg@{K}", variant="original:all")
     scores = (*outcome.scores, *corpora.make_undefined_scores_of_idle_edits(len(data)), whole_row)
-    return replace(outcome, scores=scores, skipped=tuple(left_out))
+    return replace(outcome, scores=scores, skipped=left_out)
 
 
 class _VersionRankings(NamedTuple):
@@ -143,9 +117,7 @@ def _search_corpus_versions(
     return _VersionRankings(apart, search_each_version() if own else apart)
 
 
-def _merge_shard_rankings(
-    shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int
-) -> RankedCandidates:
+def _merge_shard_rankings(shards: Iterable[RankedCandidates], offsets: Sequence[int], k: int) -> RankedCandidates:
     """Merge shards' rankings to the best k of a corpus; two are held at once."""
     best: RankedCandidates | None = None
     for shard, offset in zip(shards, offsets, strict=True):
@@ -162,9 +134,7 @@ def _find_texts_system_failed_to_encode(
     queries = Lost(system, data.queries.ids, "queries")
     # Versions are made again only where there is something to look for.
     for place, texts in enumerate(corpora if getattr(system, "failures", None) else ()):
-        documents.note_items_with_unencoded_text(
-            texts, corpora.shard_offsets[place % corpora.shards_per_version]
-        )
+        documents.note_items_with_unencoded_text(texts, corpora.shard_offsets[place % corpora.shards_per_version])
     queries.note_items_with_unencoded_text(data.queries.texts)
     return documents, queries
 
@@ -195,9 +165,7 @@ def _drop_judgements_of_removed_documents(
     return replace(data, qrels=qrels), np.array(had) & ~np.array(has)
 
 
-def _describe_skipped_orphaned_queries(
-    data: RetrievalSet, orphans: NDArray[np.bool_]
-) -> Iterator[SkippedItems]:
+def _describe_skipped_orphaned_queries(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[SkippedItems]:
     if orphans.any():
         ids = tuple(data.queries.ids[i] for i in np.flatnonzero(orphans).tolist())
         yield SkippedItems("query whose relevant documents are all left out", len(ids), ids[:5])
@@ -220,9 +188,7 @@ def _drop_documents_from_rankings(
     return _VersionRankings(*([drop_from_ranking(ranking) for ranking in ranked] for ranked in found))
 
 
-def _drop_unchanged_copies_from_rankings(
-    ranked: _VersionRankings, corpora: CorpusVersions
-) -> _VersionRankings:
+def _drop_unchanged_copies_from_rankings(ranked: _VersionRankings, corpora: CorpusVersions) -> _VersionRankings:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
@@ -272,9 +238,7 @@ def _score_rankings(
     gains = list_gains_per_query(data)
     ideal = list_ideal_gains(data)
     versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
-    shard, index, score = merge_version_rankings(
-        searched.together, K + 1, copies_first=context.options.ties == "worst"
-    )
+    shard, index, score = merge_version_rankings(searched.together, K + 1, copies_first=context.options.ties == "worst")
     # A perturbed copy has no gain: it takes a place of the ranking, and that is all that is measured.
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
     # Equal scores within the cut or at its border, where the order of the shards decides.
@@ -286,13 +250,7 @@ def _score_rankings(
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
     relevant = make_ranking_columns(
-        data,
-        over.edits,
-        gains,
-        "original",
-        np.zeros_like(ranked[0].indices),
-        ranked[0].indices,
-        ranked[0].scores,
+        data, over.edits, gains, "original", np.zeros_like(ranked[0].indices), ranked[0].indices, ranked[0].scores
     )
     copies = make_ranking_columns(data, over.edits, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
@@ -338,11 +296,7 @@ def _make_retrieval_outcome(
             items.columns,
             counts=counts,
         )
-    kept = {
-        "augmented": over.share(
-            np.column_stack([augmented, clean]), compute_ndcg_retention, over.edit_names_note
-        )
-    }
+    kept = {"augmented": over.share(np.column_stack([augmented, clean]), compute_ndcg_retention, over.edit_names_note)}
     kept["replaced"] = over.share(
         np.column_stack([columns[:, 1:-1], clean]),
         compute_harmonic_retention,
@@ -353,9 +307,7 @@ def _make_retrieval_outcome(
         one = over.share(np.column_stack([columns[:, i], clean]), compute_ndcg_retention)
         rows.append(one.score(HEADLINE, variant=f"replaced:{edit}"))
     whole = _clip_headline(kept[over.context.options.retrieval_headline])
-    return TaskOutcome(
-        (whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts
-    )
+    return TaskOutcome((whole.score(HEADLINE), *rows), {HEADLINE: whole.component()}, items.columns, counts=counts)
 
 
 def _clip_headline(share: Estimate) -> Estimate:
@@ -469,9 +421,7 @@ class CorpusVersions(Sequence[EditedCorpusShard]):
     def make_undefined_scores_of_idle_edits(self, n: int) -> tuple[Score, ...]:
         """Make a score row for each edit that changed nothing, over n queries."""
         reason = "the edit changed no document"
-        return tuple(
-            make_undefined_score(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle
-        )
+        return tuple(make_undefined_score(HEADLINE, n, reason, variant=f"replaced:{edit}") for edit in self.idle)
 
 
 def _has_edit_effect(edit: TextEdit, corpus: Documents) -> bool:
@@ -526,15 +476,10 @@ def list_ideal_gains(data: RetrievalSet) -> NDArray[np.float64]:
 
 
 def ndcg(
-    gains: list[dict[int, float]],
-    indices: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    context: SageContext,
+    gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: SageContext
 ) -> NDArray[np.float64]:
     """nDCG@K of every query, (queries,), from the rows found for it (queries, K)."""
-    gain = np.array(
-        [[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)]
-    )
+    gain = np.array([[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)])
     return ndcg_arrays(gain, ideal, K, gain=context.options.gain)
 
 

@@ -42,9 +42,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     variants |= {name: tuple(edit_documents(name, data, context)) for name in (*EDITS, *further)}
     # A call per version: for a batch-normalised metric one dataset and one version are one batch [A3]. Float noise (a
     # cosine of 1.0000001) must not decide a strict comparison.
-    similarity = {
-        name: system.pairs(data.texts, texts).astype(np.float64).round(6) for name, texts in variants.items()
-    }
+    similarity = {name: system.pairs(data.texts, texts).astype(np.float64).round(6) for name, texts in variants.items()}
     items, lost = Items(), Lost(system, data.ids, "documents")
     for name, texts in variants.items():
         lost.note_items_with_undefined_similarity(similarity[name], data.texts, texts)
@@ -65,14 +63,11 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
         items.add(data.ids, column, measure, variant)
     not_shares = (HEADLINE, "similarity")
     estimates = [
-        estimate(
-            columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares
-        )
+        estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", share=name not in not_shares)
         for i, (name, _) in enumerate(names)
     ]
     scores: list[Score] = [
-        part.score(measure, variant=variant)
-        for part, (measure, variant) in zip(estimates, names, strict=True)
+        part.score(measure, variant=variant) for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
     return TaskOutcome(
         tuple(scores),
@@ -141,10 +136,7 @@ def _compare_edits_with_summary(
 ) -> list[NDArray[np.bool_]]:
     """Whether each edit alone stands on its side of the summary: noise above it, changed meaning below it."""
     summary = similarity["summary"]
-    return [
-        similarity[name] > summary if name in ABOVE else summary > similarity[name]
-        for name in (*EDITS, *further)
-    ]
+    return [similarity[name] > summary if name in ABOVE else summary > similarity[name] for name in (*EDITS, *further)]
 
 
 def _choose_summary_side_measure(name: str) -> str:

@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    average_estimates,
-    estimate,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, average_estimates, estimate
 from embassay.protocols.sage.tasks import (
     INSERTED,
     INSERTIONS,
@@ -49,9 +43,7 @@ KINDS = (
 )
 
 
-def compute_expected_similarity(
-    size: NDArray[np.float64] | float, curve: str = "hyperbolic"
-) -> NDArray[np.float64]:
+def compute_expected_similarity(size: NDArray[np.float64] | float, curve: str = "hyperbolic") -> NDArray[np.float64]:
     """Expected similarity when a share `size` of the tokens is inserted or removed: 1/(1+p), or 1-p [A15]."""
     p = np.asarray(size, dtype=np.float64)
     return 1 - p if curve == "linear" else 1 / (1 + p)
@@ -65,9 +57,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
     documents, skipped = _drop_too_short_documents(shorten_documents(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    similar = {
-        kind: _measure_similarity_to_edited_versions(system, kind, documents, lost, context) for kind in KINDS
-    }
+    similar = {kind: _measure_similarity_to_edited_versions(system, kind, documents, lost, context) for kind in KINDS}
     for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
@@ -89,11 +79,7 @@ def evaluate_system(system: Similarity, data: Documents, context: SageContext) -
 
 
 def _measure_similarity_to_edited_versions(
-    system: Similarity,
-    kind: _InsertionOrRemovalVariants,
-    documents: Documents,
-    lost: Lost,
-    context: SageContext,
+    system: Similarity, kind: _InsertionOrRemovalVariants, documents: Documents, lost: Lost, context: SageContext
 ) -> NDArray[np.float64]:
     """Similarity of every document and its versions of one kind: (documents, variants)."""
     columns = []
@@ -128,10 +114,7 @@ def _score_edit_kind(
         estimate(columns[:, [i]], lambda means: means[..., 0], context, "documents", METHOD, share=i == FALLS)
         for i in range(len(names))
     ]
-    rows = [
-        part.score(measure, variant=variant)
-        for part, (measure, variant) in zip(estimates, names, strict=True)
-    ]
+    rows = [part.score(measure, variant=variant) for part, (measure, variant) in zip(estimates, names, strict=True)]
     # Fewer documents leave no two to each half that the map is fitted on.
     if estimates[0].n >= 4:
         close = 1 - np.abs(_fit_similarities_to_target_curve(similarity, target, context) - target)
@@ -175,9 +158,7 @@ def evaluate_isotonic_fit(
     return curve
 
 
-def _drop_too_short_documents(
-    data: Documents, context: SageContext
-) -> tuple[Documents, tuple[SkippedItems, ...]]:
+def _drop_too_short_documents(data: Documents, context: SageContext) -> tuple[Documents, tuple[SkippedItems, ...]]:
     keep = [len(tokens) > 1 for tokens in context.tokenizer.encode_batch(data.texts)]
     if all(keep):
         return data, ()

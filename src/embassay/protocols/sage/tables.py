@@ -78,9 +78,7 @@ class SageTable(RunTable):
                 }
                 body.append([system, *("n/a" if value is None else f"{value:.3f}" for value in values)])
         heads = ["Model/Metric", *self.columns]
-        return FormattedReportTable(
-            self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best)
-        )
+        return FormattedReportTable(self.title, heads, "l" + "r" * len(self.columns), body, first=frozenset(best))
 
 
 class _SageResultRows:
@@ -88,8 +86,7 @@ class _SageResultRows:
 
     def __init__(self, rows: Sequence[ResultRow]) -> None:
         self._values = {
-            (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value
-            for row in rows
+            (row.task, row.dataset, row.variant, row.subset, row.system, row.measure): row.value for row in rows
         }
         self.axes = list(
             dict.fromkeys(row.variant for row in rows if row.task == "preference" and row.measure == "score")
@@ -104,9 +101,7 @@ class _SageResultRows:
             for variant in (None, row.variant) if row.dataset else ():
                 self._datasets.setdefault((row.task, row.measure, variant), {})[row.dataset] = None
 
-    def value(
-        self, system: str, task: str, measure: str, dataset: str = "", variant: str = ""
-    ) -> float | None:
+    def value(self, system: str, task: str, measure: str, dataset: str = "", variant: str = "") -> float | None:
         return self._values.get((task, dataset, variant, "", system, measure))
 
     def datasets(self, task: str, measure: str, variant: str | None = None) -> list[str]:
@@ -130,14 +125,10 @@ def make_sage_tables(rows: Sequence[ResultRow], kinds: dict[str, Kind]) -> Itera
     tasks = {row.task for row in rows}
 
     def table(name: str, title: str, columns: Sequence[tuple[str, Cell]]) -> SageTable:
-        body = tuple(
-            (kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items()
-        )
+        body = tuple((kind, system, tuple(cell(system) for _, cell in columns)) for system, kind in kinds.items())
         return SageTable(name, title, tuple(heading for heading, _ in columns), body)
 
-    headlines = {
-        row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"
-    }
+    headlines = {row.task: row.measure for row in rows if not row.dataset and row.measure != "mean_of_present"}
     overall = table(
         "sage_table1",
         "SAGE table 1: overall",
@@ -152,9 +143,7 @@ def make_sage_tables(rows: Sequence[ResultRow], kinds: dict[str, Kind]) -> Itera
         yield from _set_task_of_tables("sensitivity", _make_sensitivity_tables(look, table))
     if "clustering" in tasks:
         names = look.datasets("clustering", "v_measure")
-        columns = [
-            (name, _make_dataset_value_getter(look, "clustering", "v_measure", name)) for name in names
-        ]
+        columns = [(name, _make_dataset_value_getter(look, "clustering", "v_measure", name)) for name in names]
         yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
         yield from _set_task_of_tables("retrieval", _make_retrieval_tables(look, table))
@@ -172,14 +161,11 @@ Make = Callable[[str, str, Sequence[tuple[str, Cell]]], SageTable]
 
 def _make_preference_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     if look.datasets("preference", "accuracy"):
-        columns = [
-            (name.capitalize(), _make_mean_getter_by_system(look, "preference", name)) for name in CHOICES
-        ]
+        columns = [(name.capitalize(), _make_mean_getter_by_system(look, "preference", name)) for name in CHOICES]
         yield table("sage_table2", "SAGE table 2: comparisons", columns)
     if look.axes:
         columns = [
-            (axis.capitalize(), _make_mean_getter_by_system(look, "preference", "score", axis))
-            for axis in look.axes
+            (axis.capitalize(), _make_mean_getter_by_system(look, "preference", "score", axis)) for axis in look.axes
         ]
         yield table("sage_table3", "SAGE table 3: ratings, (r + 1) / 2", columns)
 
@@ -191,9 +177,7 @@ def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[Sage
         "SAGE table 4: robustness",
         [(name, _make_dataset_value_getter(look, "robustness", "robustness", name)) for name in names],
     )
-    shares = [
-        (name, _make_mean_getter_by_system(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)
-    ]
+    shares = [(name, _make_mean_getter_by_system(look, "robustness", "share", name)) for name in (*RELATIONS, JOINT)]
     yield table("robustness_shares", "Share of documents for which each relation holds", shares)
     further = [name for name in FURTHER if name in look.side_of_summary]
     edits = ("original", *EDITS, *further, "summary")
@@ -212,9 +196,7 @@ def _make_robustness_tables(look: _SageResultRows, table: Make) -> Iterator[Sage
         if edit in measure_of
     ]
     yield table(
-        "robustness_against_summary",
-        "Share of documents with the edit on the correct side of the summary",
-        columns,
+        "robustness_against_summary", "Share of documents with the edit on the correct side of the summary", columns
     )
 
 
@@ -224,23 +206,16 @@ def _make_sensitivity_tables(look: _SageResultRows, table: Make) -> Iterator[Sag
         yield table(
             f"sage_table{place}",
             f"SAGE table {place}: sensitivity to {kind}",
-            [
-                (name, _make_dataset_value_getter(look, "sensitivity", "sensitivity", name, kind))
-                for name in names
-            ],
+            [(name, _make_dataset_value_getter(look, "sensitivity", "sensitivity", name, kind)) for name in names],
         )
     variants = (*INSERTIONS, *REMOVALS)
     for measure, title in (("similarity", "Mean similarity"), ("sensitivity", "Sensitivity")):
         columns = [
-            (variant, _make_mean_getter_by_system(look, "sensitivity", measure, variant))
-            for variant in variants
+            (variant, _make_mean_getter_by_system(look, "sensitivity", measure, variant)) for variant in variants
         ]
         yield table(f"sensitivity_{measure}_by_variant", f"{title} by size and position", columns)
     extra = [
-        (
-            f"{kind}: {measure.replace('_', ' ')}",
-            _make_mean_getter_by_system(look, "sensitivity", measure, kind),
-        )
+        (f"{kind}: {measure.replace('_', ' ')}", _make_mean_getter_by_system(look, "sensitivity", measure, kind))
         for measure in ("falls_at_every_step", "sensitivity_calibrated")
         for kind in ("insertion", "removal")
     ]
@@ -253,30 +228,20 @@ def _make_sensitivity_tables(look: _SageResultRows, table: Make) -> Iterator[Sag
 
 def _make_retrieval_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     names = look.datasets("retrieval", "retention")
-    for variant, title in (
-        ("augmented", "augmented corpus"),
-        ("replaced", "replaced corpora (harmonic mean)"),
-    ):
-        columns = [
-            (name, _make_dataset_value_getter(look, "retrieval", "retention", name, variant))
-            for name in names
-        ]
+    for variant, title in (("augmented", "augmented corpus"), ("replaced", "replaced corpora (harmonic mean)")):
+        columns = [(name, _make_dataset_value_getter(look, "retrieval", "retention", name, variant)) for name in names]
         yield table(f"retrieval_{variant}", f"Share of nDCG@10 kept: {title}", columns)
     yield table(
         "retrieval_ndcg",
         "nDCG@10 on the clean corpus",
-        [
-            (name, _make_dataset_value_getter(look, "retrieval", "ndcg@10", name, "original"))
-            for name in names
-        ],
+        [(name, _make_dataset_value_getter(look, "retrieval", "ndcg@10", name, "original")) for name in names],
     )
     edits = (
         *RETRIEVAL_EDITS,
         *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
     )
     columns = [
-        (edit, _make_mean_getter_by_system(look, "retrieval", "retention", f"replaced:{edit}"))
-        for edit in edits
+        (edit, _make_mean_getter_by_system(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits
     ]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
@@ -284,15 +249,11 @@ def _make_retrieval_tables(look: _SageResultRows, table: Make) -> Iterator[SageT
 def _make_attack_tables(look: _SageResultRows, table: Make) -> Iterator[SageTable]:
     sizes = [name for name in look.variants if name.startswith("changes=")]
     columns = [
-        (name, _make_mean_getter_by_system(look, "attack", name))
-        for name in ("right", WITHSTOOD, "median changes")
+        (name, _make_mean_getter_by_system(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")
     ]
+    columns += [(f"{FLIPPED}, {size}", _make_mean_getter_by_system(look, "attack", FLIPPED, size)) for size in sizes]
     columns += [
-        (f"{FLIPPED}, {size}", _make_mean_getter_by_system(look, "attack", FLIPPED, size)) for size in sizes
-    ]
-    columns += [
-        (f"{BY_CHANCE}, {size}", _make_mean_getter_by_system(look, "attack", BY_CHANCE, size))
-        for size in sizes[-1:]
+        (f"{BY_CHANCE}, {size}", _make_mean_getter_by_system(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]
     ]
     yield table("sage_attack", "Pair orders flipped, by number of changed words", columns)
 
@@ -301,9 +262,7 @@ def _make_system_value_getter(look: _SageResultRows, task: str, measure: str) ->
     return lambda system: look.value(system, task, measure)
 
 
-def _make_dataset_value_getter(
-    look: _SageResultRows, task: str, measure: str, dataset: str, variant: str = ""
-) -> Cell:
+def _make_dataset_value_getter(look: _SageResultRows, task: str, measure: str, dataset: str, variant: str = "") -> Cell:
     return lambda system: look.value(system, task, measure, dataset, variant)
 
 
@@ -318,14 +277,10 @@ class TaskGroupValues(NamedTuple):
     values: tuple[tuple[float | None, ...], ...]
 
 
-def make_system_group_table(
-    standings: Sequence[SystemStanding], kinds: dict[str, Kind]
-) -> Iterator[ColumnTable]:
+def make_system_group_table(standings: Sequence[SystemStanding], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
     """Embedding models against classical metrics as groups: the mean of either, task by task, and the first minus the
     second, with 95% intervals of paired draws. Nothing where a group has no member."""
-    members = {
-        kind: [name for name, own in kinds.items() if own == kind] for kind in ("embedding", "classical")
-    }
+    members = {kind: [name for name, own in kinds.items() if own == kind] for kind in ("embedding", "classical")}
     if not all(members.values()):
         return
     known = {(row.task, row.system): row.headline for row in standings if not row.dataset}
@@ -334,10 +289,7 @@ def make_system_group_table(
     for title, task in TABLE_1:
         # A run may be of some of the tasks.
         if task in present:
-            both = [
-                _average_headlines_of_systems([known[task, name] for name in names])
-                for names in members.values()
-            ]
+            both = [_average_headlines_of_systems([known[task, name] for name in names]) for names in members.values()]
             shown = (*both, _subtract_headlines(*both))
             rows.append(TaskGroupValues(title, tuple((mean.value, *mean.interval) for mean in shown)))
     first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
@@ -350,9 +302,7 @@ def make_system_group_table(
     )  # fmt: skip
 
 
-def _make_value_and_interval_columns(
-    name: str, group: int, style: Style = "number"
-) -> Iterator[ComputedColumn]:
+def _make_value_and_interval_columns(name: str, group: int, style: Style = "number") -> Iterator[ComputedColumn]:
     for place, end in enumerate(("", " low", " high")):
         yield number_column(name + end, partial(_read_group_value, group, place), 3, style)
 
@@ -428,9 +378,7 @@ def _average_headlines_of_systems(systems: Sequence[SystemHeadlineValue]) -> Sys
         return SystemHeadlineValue.none("", lacking.reason)
     first = systems[0]
     drawn = {len(system.replicates) for system in systems}
-    replicates = (
-        np.mean([system.replicates for system in systems], axis=0) if len(drawn) == 1 else np.empty(0)
-    )
+    replicates = np.mean([system.replicates for system in systems], axis=0) if len(drawn) == 1 else np.empty(0)
     value = float(np.mean([system.value for system in systems]))
     return replace(first, system="", value=value, replicates=replicates)
 

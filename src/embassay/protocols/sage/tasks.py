@@ -78,9 +78,7 @@ class TextEdit:
     needle: str = ""
     """The text that is inserted; empty for ours."""
 
-    def __call__(
-        self, texts: Sequence[str], ids: Sequence[str], langs: Sequence[str] | None = None
-    ) -> list[str]:
+    def __call__(self, texts: Sequence[str], ids: Sequence[str], langs: Sequence[str] | None = None) -> list[str]:
         """The texts edited; the language that a row states comes before that of the dataset."""
         if langs is None or self.name.partition(":")[0] != "negate":
             return perturb_all(self._build_perturbation(self.name), texts, ids, self.seed)
@@ -101,9 +99,7 @@ def list_indices_of_unchanged_texts(texts: Sequence[str], edited: Sequence[str])
     return np.fromiter(same, dtype=np.int64)
 
 
-def make_unchanged_skip(
-    name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts"
-) -> SkippedItems:
+def make_unchanged_skip(name: str, rows: Sequence[int], ids: Sequence[str], what: str = "texts") -> SkippedItems:
     """Describe the texts that an edit left as they were as skipped items."""
     return SkippedItems(f"{name}: {what} left unchanged", len(rows), tuple(ids[i] for i in rows[:5]))
 
@@ -284,12 +280,7 @@ def retrieval() -> Task:
 
 def attack() -> Task:
     """How many small errors flip an order that the system has right?"""
-    from embassay.protocols.sage.attack import (
-        HEADLINE,
-        SHAPES,
-        evaluate_word_attack,
-        load_pair_similarity_orders,
-    )
+    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate_word_attack, load_pair_similarity_orders
 
     return Task(
         "attack", "Attack", SHAPES, HEADLINE, 4, evaluate_word_attack, load_pair_similarity_orders,
@@ -347,16 +338,10 @@ def estimate_task_memory(
 def _estimate_comparison_memory(system: Similarity, texts: Any, n: int) -> dict[str, int]:
     """What `n` of the texts are while they are compared in pairs."""
     dim = count_vector_dimensions(system)
-    return (
-        {"vectors": vector_bytes(2 * n, dim)}
-        if dim
-        else {"tokens": estimate_token_bytes_of_texts(texts, 2 * n)}
-    )
+    return {"vectors": vector_bytes(2 * n, dim)} if dim else {"tokens": estimate_token_bytes_of_texts(texts, 2 * n)}
 
 
-def _estimate_clustering_memory(
-    system: Similarity, data: LabelledTexts, options: SageOptions
-) -> WorkMemoryEstimate:
+def _estimate_clustering_memory(system: Similarity, data: LabelledTexts, options: SageOptions) -> WorkMemoryEstimate:
     largest = max(Counter(data.sets).values(), default=0)
     embedding = system.kind == "embedding"
     n = min(largest, options.embedding_cap if embedding else options.string_cap)
@@ -365,9 +350,7 @@ def _estimate_clustering_memory(
         "texts": estimate_text_memory_bytes(data.texts, n),
     }
     dim = count_vector_dimensions(system)
-    parts |= (
-        {"vectors": vector_bytes(n, dim)} if dim else {"tokens": estimate_token_bytes_of_texts(data.texts, n)}
-    )
+    parts |= {"vectors": vector_bytes(n, dim)} if dim else {"tokens": estimate_token_bytes_of_texts(data.texts, n)}
     return sum_memory_footprint(
         parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit)."
     )
@@ -389,9 +372,7 @@ def _estimate_memory_of_guarded_search(
     return sum_memory_footprint(parts, "Search a smaller corpus (--limit)")
 
 
-def _estimate_retrieval_memory(
-    system: Similarity, data: RetrievalSet, options: SageOptions
-) -> WorkMemoryEstimate:
+def _estimate_retrieval_memory(system: Similarity, data: RetrievalSet, options: SageOptions) -> WorkMemoryEstimate:
     """Estimate the memory of retrieval: one shard at a time is held, and the best of every version."""
     chosen = options.retrieval_edits
     versions = 19 if chosen == ALL else 1 + len(parse_edit_list(chosen))

@@ -17,11 +17,7 @@ __all__ = ["TASKS", "TASK_NAMES", "OriginalAndParaphrasedData", "Task", "Wording
 
 _TASKS = {
     "sts": ("Semantic textual similarity", "pairs", "Does similarity rank pairs the way people do?"),
-    "classification": (
-        "Classification",
-        "classification",
-        "Can a classifier distinguish labels from the vectors?",
-    ),
+    "classification": ("Classification", "classification", "Can a classifier distinguish labels from the vectors?"),
     "clustering": ("Clustering", "labelled", "Do clusters of the vectors agree with the labels?"),
     "pair_classification": (
         "Pair classification",

@@ -41,10 +41,7 @@ Vectors = NDArray[np.float32]
 def evaluate_system(system: Similarity, data: Classification, context: PtebContext) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
     vectors = _encode_training_and_test(system, data)
-    train, test = (
-        Lost(system, data.train.ids, "training texts"),
-        Lost(system, data.test.ids, "test texts"),
-    )
+    train, test = (Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts"))
     train.note_items_with_unencoded_text(data.train.texts)
     test.note_items_with_unencoded_text(data.test.texts)
     for lost in (train, test):
@@ -75,9 +72,7 @@ def evaluate_system(system: Similarity, data: Classification, context: PtebConte
     )  # fmt: skip
 
 
-def label_by_logistic_regression(
-    train: Vectors, labels: Labels, test: Vectors, seed: int
-) -> tuple[Labels, list[str]]:
+def label_by_logistic_regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tuple[Labels, list[str]]:
     """The label of each test vector (m, dim) by logistic regression on `train` (n, dim), scikit-learn's defaults but
     for the seed; and what it has to say, such as that it did not converge."""
     from sklearn.linear_model import LogisticRegression
@@ -113,8 +108,7 @@ def list_texts(data: Classification) -> Iterator[Place]:
 def replace_texts(data: Classification, wording: Wording) -> OriginalAndParaphrasedData:
     """Replace both sides by paraphrases; a text that has none drops its row. The test texts are items."""
     train, test = (
-        _reword_labelled_texts(side, name, wording)
-        for name, side in (("train", data.train), ("test", data.test))
+        _reword_labelled_texts(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
     )
     whole = train.has_nothing_left_out and test.has_nothing_left_out
     return OriginalAndParaphrasedData(

@@ -86,22 +86,16 @@ def evaluate_system(
         kinds = len(set(labels))
         if 2 * kinds > len(labels):
             # A cluster for each text would be almost pure, and V-measure is not corrected for chance.
-            notes.append(
-                f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters also score high"
-            )
+            notes.append(f"set {name!r}: {len(labels)} texts have {kinds} labels, so random clusters also score high")
         value = v_measure(labels, clusters.tolist())
         items.add([name], np.array([value]), HEADLINE)
         items.add([data.ids[row] for row in drawn], clusters, "cluster")
-        scores.append(
-            Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set")
-        )
+        scores.append(Score(HEADLINE, value, len(drawn), variant="set", subset=name, method=f"{how}, one set"))
         if len(scores) == 1:
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
     estimate = (
-        bootstrap_v_measure_over_texts(data, *first, context)
-        if alone
-        else average_scores_over_sets(scores, context)
+        bootstrap_v_measure_over_texts(data, *first, context) if alone else average_scores_over_sets(scores, context)
     )
     return _make_outcome_over_sets(how, estimate, scores, items, skipped, notes)
 
@@ -147,9 +141,7 @@ def cluster_by_best_silhouette(
     return best
 
 
-def _make_vector_clusterer(
-    system: VectorSimilarity, data: LabelledTexts, seed: int, give_k: bool
-) -> Clusterer:
+def _make_vector_clusterer(system: VectorSimilarity, data: LabelledTexts, seed: int, give_k: bool) -> Clusterer:
     """k-means on vectors, which are made once however many sets a text is in."""
     place = {text: row for row, text in enumerate(dict.fromkeys(data.texts))}
     vectors = system.vectors(list(place))
@@ -158,16 +150,12 @@ def _make_vector_clusterer(
         own = vectors[[place[data.texts[row]] for row in rows]]
         if give_k:
             return rows, cluster_by_k_means(own, len({data.labels[row] for row in rows}), seed)
-        return rows, cluster_by_best_silhouette(
-            len(rows), lambda k: cluster_by_k_means(own, k, seed), own, "euclidean"
-        )
+        return rows, cluster_by_best_silhouette(len(rows), lambda k: cluster_by_k_means(own, k, seed), own, "euclidean")
 
     return cluster_by_vectors
 
 
-def _make_distance_clusterer(
-    system: Similarity, data: LabelledTexts, context: PtebContext, give_k: bool
-) -> Clusterer:
+def _make_distance_clusterer(system: Similarity, data: LabelledTexts, context: PtebContext, give_k: bool) -> Clusterer:
     """Complete linkage of at most as many texts as the cap allows, drawn by label: the same ones for every system and
     wording."""
 
@@ -179,9 +167,7 @@ def _make_distance_clusterer(
         distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
             k = len({data.labels[row] for row in drawn})
-            return drawn, restore_cluster_labels_to_item_order(
-                order, cluster_by_complete_linkage(distances, n, k)
-            )
+            return drawn, restore_cluster_labels_to_item_order(order, cluster_by_complete_linkage(distances, n, k))
         from scipy.spatial.distance import squareform
 
         # Linkage overwrites what it is given.
@@ -212,9 +198,7 @@ def _make_outcome_over_sets(
 ) -> TaskOutcome:
     """The mean over the sets."""
     if estimate is None:
-        return make_task_outcome(
-            HEADLINE, "no set with two or more labels", items, n=0, skipped=skipped, counts={}
-        )
+        return make_task_outcome(HEADLINE, "no set with two or more labels", items, n=0, skipped=skipped, counts={})
     n = sum(score.n for score in scores)
     return make_task_outcome(
         HEADLINE, replace(estimate, method=f"{how}, {estimate.method}"), items, n=n,

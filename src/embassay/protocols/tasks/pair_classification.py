@@ -55,8 +55,6 @@ def average_precision(
         return resample_average_precision(labels, similar, counts)
 
     value = float(resample_average_precision_of_pairs((~lost)[None, :].astype(np.int64))[0])
-    draws = resample_statistic(
-        resample_average_precision_of_pairs, context, "pairs", lost=lost, groups=groups
-    )
+    draws = resample_statistic(resample_average_precision_of_pairs, context, "pairs", lost=lost, groups=groups)
     method = describe_bootstrap_units("pairs", LabelledTextPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

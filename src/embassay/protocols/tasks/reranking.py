@@ -47,11 +47,7 @@ def evaluate_system(
     """Score one system; items are the average precision, `ap`, of each query, by default
     `average_precision_of_worst_order`."""
     return evaluate_reranking_by_similarities(
-        system,
-        data,
-        measure_highest_anchor_similarity(system, data.queries, data.candidates),
-        context,
-        precision,
+        system, data, measure_highest_anchor_similarity(system, data.queries, data.candidates), context, precision
     )
 
 
@@ -79,9 +75,7 @@ def evaluate_reranking_by_similarities(
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return make_task_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    mean = estimate(
-        values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
-    )
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries")
     return make_task_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
@@ -97,21 +91,14 @@ def replace_texts(data: RerankingSet, wording: Wording) -> OriginalAndParaphrase
     relevant or no irrelevant candidate, drops out."""
     asked = ItemTextsAndWordings.of("query", "query texts", data.ids, data.queries, wording)
     offered = ItemTextsAndWordings.of("candidate", "candidates", data.ids, data.candidates, wording)
-    queries, candidates = (
-        asked.list_reworded_text_numbers_of_items,
-        offered.list_reworded_text_numbers_of_items,
-    )
+    queries, candidates = (asked.list_reworded_text_numbers_of_items, offered.list_reworded_text_numbers_of_items)
     rows = [
-        row
-        for row, gains in enumerate(data.relevance)
-        if queries[row] and _has_both_relevances(gains[candidates[row]])
+        row for row, gains in enumerate(data.relevance) if queries[row] and _has_both_relevances(gains[candidates[row]])
     ]
     kept = _KeptRerankingRows(rows, queries, candidates)
     lost = (*asked.lost(), *offered.lost(), *make_skipped_items_of_reason(ONE_SIDED, data.ids, rows))
     original = kept.of(data, data.queries, data.candidates) if lost else data
-    return OriginalAndParaphrasedData(
-        original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost
-    )
+    return OriginalAndParaphrasedData(original, kept.of(data, asked.after, offered.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
@@ -145,9 +132,7 @@ def _find_lost_queries_and_candidates(system: Similarity, data: RerankingSet) ->
     return queries, candidates
 
 
-def _compute_average_precisions(
-    data: RerankingSet, similar: Sequence[Values], precision: Precision
-) -> Values:
+def _compute_average_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):

@@ -48,10 +48,7 @@ def evaluate_system(system: Similarity, data: RetrievalSet, context: PtebContext
     items, own = Items(), is_own_document_excluded(context)
     # One more than is scored, because the query's own document may be left out.
     ranked = system.search(data.queries.texts, data.corpus.texts, K + 1)
-    documents, queries = (
-        Lost(system, data.corpus.ids, "documents"),
-        Lost(system, data.queries.ids, "queries"),
-    )
+    documents, queries = (Lost(system, data.corpus.ids, "documents"), Lost(system, data.queries.ids, "queries"))
     documents.note_items_with_unencoded_text(data.corpus.texts)
     queries.note_items_with_unencoded_text(data.queries.texts)
     for lost in (documents, queries):
@@ -114,11 +111,7 @@ def _replace_queries(data: RetrievalSet, queries: Any) -> RetrievalSet:
 def _keep_findable_judgements(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
     """The judgements of documents that can be found."""
     return {
-        query: {
-            doc: gain
-            for doc, gain in data.qrels[query].items()
-            if doc not in gone and not (own and doc == query)
-        }
+        query: {doc: gain for doc, gain in data.qrels[query].items() if doc not in gone and not (own and doc == query)}
         for query in data.queries.ids
     }
 

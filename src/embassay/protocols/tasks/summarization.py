@@ -84,17 +84,12 @@ def replace_texts(data: HumanRatedSummaries, wording: Wording) -> OriginalAndPar
     drops out."""
     people = ItemTextsAndWordings.of("reference", "references", data.ids, data.references, wording)
     machines = ItemTextsAndWordings.of("summary", "summaries", data.ids, data.summaries, wording)
-    references, summaries = (
-        people.list_reworded_text_numbers_of_items,
-        machines.list_reworded_text_numbers_of_items,
-    )
+    references, summaries = (people.list_reworded_text_numbers_of_items, machines.list_reworded_text_numbers_of_items)
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _KeptTextsAndSummaries(rows, references, summaries)
     lost = (*people.lost(), *machines.lost(), *make_skipped_items_of_reason(BARE, data.ids, rows))
     original = kept.of(data, data.references, data.summaries) if lost else data
-    return OriginalAndParaphrasedData(
-        original, kept.of(data, people.after, machines.after), len(rows), len(data), lost
-    )
+    return OriginalAndParaphrasedData(original, kept.of(data, people.after, machines.after), len(rows), len(data), lost)
 
 
 @dataclass(frozen=True)
@@ -139,9 +134,7 @@ def _average_text_correlations(
         values[row] = spearman(similar[row][rated], data.relevance[row][rated])
     constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
     if constant:
-        skipped.append(
-            SkippedItems("texts whose ratings or similarities do not vary", len(constant), constant[:5])
-        )
+        skipped.append(SkippedItems("texts whose ratings or similarities do not vary", len(constant), constant[:5]))
     if np.isnan(values).all():
         return "no text has ratings and similarities that vary"
     method = "mean per text, bootstrap over texts"

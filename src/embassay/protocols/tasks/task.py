@@ -56,9 +56,7 @@ if TYPE_CHECKING:
 class PtebOptions:
     """Options of the seven tasks. `[An]` is the ambiguity of the paper each one settles (docs/pteb.md)."""
 
-    languages: Literal["each", "pooled"] = option(
-        "each", "Average the languages' scores, or pool them.", point="A9"
-    )
+    languages: Literal["each", "pooled"] = option("each", "Average the languages' scores, or pool them.", point="A9")
     classification_texts: Literal["both", "test"] = option(
         "both", "Rewrite training and test texts, or only test texts."
     )
@@ -76,9 +74,7 @@ class PtebOptions:
         MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
     )
     neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
-    clustering_cap: int = option(
-        10_000, "Maximum texts to cluster without vectors; larger sets are sampled by label."
-    )
+    clustering_cap: int = option(10_000, "Maximum texts to cluster without vectors; larger sets are sampled by label.")
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -202,9 +198,7 @@ class ItemTextsAndWordings:
         """List the texts that were not paraphrased, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
-        return list_rows_without_wording_as_skipped(
-            self.noun, make_numbered_text_ids(self.ids, self.before), kept
-        )
+        return list_rows_without_wording_as_skipped(self.noun, make_numbered_text_ids(self.ids, self.before), kept)
 
 
 def list_pair_texts(data: Any) -> Iterator[Place]:
@@ -244,9 +238,7 @@ def list_rows_without_wording_as_skipped(
     return make_skipped_items_of_reason(f"{noun} {WITHOUT_WORDING}", ids, kept)
 
 
-def make_skipped_items_of_reason(
-    reason: str, ids: Sequence[str], kept: Iterable[int]
-) -> tuple[SkippedItems, ...]:
+def make_skipped_items_of_reason(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[SkippedItems, ...]:
     """List the rows that are not kept, as left out for a reason; nothing where all are kept."""
     stays = set(kept)
     gone = [key for row, key in enumerate(ids) if row not in stays]
@@ -323,9 +315,7 @@ class VectorSimilarity(Protocol):
         ...
 
 
-def measure_pair_similarity(
-    system: Similarity, first: Sequence[str], second: Sequence[str]
-) -> NDArray[np.float64]:
+def measure_pair_similarity(system: Similarity, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
     """Similarity of `first[i]` and `second[i]`, (n,), to 1e-6; NaN where a text could not be encoded.
 
     One call, so one batch to metrics that compare within a batch; an encoder sees every distinct text once.
@@ -450,9 +440,7 @@ def resample_statistic(
     if units < 2:
         return TaskReplicates(np.empty(0), units)
     parts = []
-    for rows in iterate_resample_row_blocks(
-        many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)
-    ):
+    for rows in iterate_resample_row_blocks(many, context.resamples, context.stream(purpose), most=_DRAWS // len(lost)):
         counts = count_draws_of_each_row(rows) if groups is None else count_draws_of_each_row(rows)[:, groups]
         counts[:, lost] = 0
         parts.append(statistic(counts))

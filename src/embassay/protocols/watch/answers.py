@@ -42,9 +42,7 @@ class KeptWatchAnswers:
         self._vectors = EmbeddingCache.open(folder / EmbeddingCache.file)
         self._scores = RerankScoreCache.open(folder / RerankScoreCache.file)
         stages = folder / _STAGES
-        self._finished: list[str] = (
-            [*parse_json_written_by_embassay(stages.read_bytes())] if stages.is_file() else []
-        )
+        self._finished: list[str] = [*parse_json_written_by_embassay(stages.read_bytes())] if stages.is_file() else []
         self.is_resumed = bool(self._finished or self.spending.sum_spending_by_account())
 
     @property
@@ -71,13 +69,10 @@ class KeptWatchAnswers:
         self.found += scores is not None
         return scores
 
-    def keep_rerank_scores(
-        self, identity: str, question: str, others: Sequence[str], scores: Answers
-    ) -> None:
+    def keep_rerank_scores(self, identity: str, question: str, others: Sequence[str], scores: Answers) -> None:
         """Keep them."""
         self._scores.write(
-            identity,
-            {make_rerank_score_key(self._join_stage_and_identity(identity), question, others): scores},
+            identity, {make_rerank_score_key(self._join_stage_and_identity(identity), question, others): scores}
         )
 
     def is_stage_finished(self, stage: str) -> bool:
@@ -136,9 +131,7 @@ def open_kept_watch_answers(out: Path, max_usd: float | None = None) -> Iterator
     # A kill may have come between the file and the removal.
     _remove_folder_if_fingerprint_written(folder, out)
     with RunFolder(folder).hold_folder_lock():
-        spending = RunSpendingJournal(
-            RunFolder(folder).spending_path, format_current_utc_time("milliseconds")
-        )
+        spending = RunSpendingJournal(RunFolder(folder).spending_path, format_current_utc_time("milliseconds"))
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         with closing(spending), closing(KeptWatchAnswers(folder, ledger, spending)) as kept:
             yield kept

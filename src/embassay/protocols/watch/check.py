@@ -28,13 +28,7 @@ from embassay.protocols.watch.impact import (
     measure_golden_effect,
     measure_list_impact,
 )
-from embassay.protocols.watch.kinds import (
-    FEW,
-    MOST,
-    AnswerChangeKind,
-    make_answers_now_and_then,
-    name_vector_changes,
-)
+from embassay.protocols.watch.kinds import FEW, MOST, AnswerChangeKind, make_answers_now_and_then, name_vector_changes
 from embassay.protocols.watch.options import FingerprintCheckRequest
 from embassay.protocols.watch.recording import find_billed_dollars, format_current_time
 from embassay.protocols.watch.respondents import (
@@ -219,9 +213,7 @@ def run_answer_tests(
     earlier: Sequence[FingerprintCheck] = (),
 ) -> AnswerChangeTestResults:
     """All tests of answers (n, width) to the items `asked` (n,). Lost ones, now or when recorded, are left out."""
-    told = ~(
-        make_mask_of_missing_answers(values) | make_mask_of_missing_answers(fingerprint.values[list(asked)])
-    )
+    told = ~(make_mask_of_missing_answers(values) | make_mask_of_missing_answers(fingerprint.values[list(asked)]))
     rows = tuple(row for row, is_told in zip(asked, told, strict=True) if is_told)
     values, noise = values[told], fingerprint.noise[list(rows)]
     then = fingerprint.values[list(rows)]
@@ -245,10 +237,7 @@ def run_answer_tests(
 
 
 def _compute_p_values_of_check_windows(
-    fingerprint: SystemAnswerFingerprint,
-    rows: Sequence[int],
-    moved: Bools,
-    earlier: Sequence[FingerprintCheck],
+    fingerprint: SystemAnswerFingerprint, rows: Sequence[int], moved: Bools, earlier: Sequence[FingerprintCheck]
 ) -> list[float]:
     """The p-value of each window, over all items and over those of each group, over its part of the level; of those
     windows for which there are checks of the same items."""
@@ -269,9 +258,7 @@ def _compute_p_values_of_check_windows(
             break
         totals = {row: sum(told[row] for told in marks[:looks]) for row in rows}
         ps.append(
-            compute_p_of_total_noise_exceedances(
-                sum(totals.values()), len(rows), fingerprint.repeat_count, looks
-            )
+            compute_p_of_total_noise_exceedances(sum(totals.values()), len(rows), fingerprint.repeat_count, looks)
             / part
         )
         for members in groups:
@@ -314,10 +301,7 @@ def _make_fingerprint_check(
 
 
 def _decide_answer_change_verdict(
-    fingerprint: SystemAnswerFingerprint,
-    respondent: WatchRespondent,
-    evidence: AnswerChangeTestResults,
-    level: float,
+    fingerprint: SystemAnswerFingerprint, respondent: WatchRespondent, evidence: AnswerChangeTestResults, level: float
 ) -> tuple[Verdict, str, tuple[AnswerChangeKind, ...]]:
     n = len(evidence.rows)
     if evidence.lost > LOST * (n + evidence.lost):
@@ -326,9 +310,7 @@ def _decide_answer_change_verdict(
         return "same", "no test finds a difference", ()
     if evidence.is_general_change and _is_repeat_noise_as_large_as_change(fingerprint, respondent, evidence):
         return "noisier", "answers vary more than before, around the recorded ones", ()
-    reason = (
-        f"{int(evidence.moved.sum())} of {n} answers differ more from the recorded ones than any repeat did"
-    )
+    reason = f"{int(evidence.moved.sum())} of {n} answers differ more from the recorded ones than any repeat did"
     if fingerprint.kind != "vectors":
         return "changed", reason, ()
     recurring = _is_change_same_when_asked_again(fingerprint, respondent, evidence)
@@ -389,9 +371,7 @@ def summarise_changes_by_group(
         for name in names:
             by_group.setdefault(name, []).append(place)
     return [
-        TextGroupChange(
-            name, len(places), int(moved[places].sum()), _compute_finite_median(distances[places])
-        )
+        TextGroupChange(name, len(places), int(moved[places].sum()), _compute_finite_median(distances[places]))
         for name, places in by_group.items()
     ]
 
@@ -417,12 +397,8 @@ def _add_change_effects(
         if not is_wanted:
             return check
         answered = fingerprint, evidence.rows, evidence.values
-        return replace(
-            check, panel=measure_answer_score_change(*answered), golden=measure_golden_effect(*answered)
-        )
-    documents = [
-        place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"
-    ]
+        return replace(check, panel=measure_answer_score_change(*answered), golden=measure_golden_effect(*answered))
+    documents = [place for place, row in enumerate(evidence.rows) if fingerprint.items[row].role == "document"]
     rows = [evidence.rows[place] for place in documents]
     then, now = fingerprint.values[rows], evidence.values[documents]
     told = measure_all_threshold_impacts(request.calibrations, fingerprint.system, then, now)
@@ -459,18 +435,14 @@ def _describe_passages_to_renew(
     if check.verdict == "noisier":
         return "nothing, because answers only vary around the recorded ones"
     if "some requests" in kinds:
-        return (
-            'everything encoded since the last check with the verdict "same", as bad answers can be anywhere'
-        )
+        return 'everything encoded since the last check with the verdict "same", as bad answers can be anywhere'
     if check.impact is not None and check.impact.states[0].are_lists_unchanged:
         return "nothing for now, because your lists do not change with the old passages"
     if not moved[documents].any():
         return "nothing, because only questions are encoded differently"
     if "cut length" in kinds:
         words = min(
-            fingerprint.items[row].words
-            for row, is_moved in zip(evidence.rows, moved, strict=True)
-            if is_moved
+            fingerprint.items[row].words for row, is_moved in zip(evidence.rows, moved, strict=True) if is_moved
         )
         share = _compute_share_of_texts_with_more_words(fingerprint, words)
         told = "" if share is None else f", {share:.0%} of the passages"

@@ -27,11 +27,7 @@ from embassay.protocols.watch.impact import estimate_share
 from embassay.protocols.watch.kinds import FEW, AnswerChangeKind, AnswersNowAndThen, name_vector_changes
 from embassay.protocols.watch.options import SystemCompareRequest
 from embassay.protocols.watch.own import read_own_texts
-from embassay.protocols.watch.recording import (
-    ask_and_measure_repeat_distances,
-    find_billed_dollars,
-    list_items_to_ask,
-)
+from embassay.protocols.watch.recording import ask_and_measure_repeat_distances, find_billed_dollars, list_items_to_ask
 from embassay.protocols.watch.respondents import Answers, open_watched_system_by_spec
 from embassay.stats import Estimate
 from embassay.stats.repeats import (
@@ -84,12 +80,7 @@ def compare_systems(
     with tempfile.TemporaryDirectory() as folder:
         respondents = [
             open_watched_system_by_spec(
-                None,
-                name,
-                ledger=ledger,
-                seed=request.own.seed,
-                folder=Path(folder),
-                tokenizer=request.tokenizer,
+                None, name, ledger=ledger, seed=request.own.seed, folder=Path(folder), tokenizer=request.tokenizer
             )
             for name in request.systems
         ]
@@ -104,9 +95,7 @@ def compare_systems(
             respondent.listener = listener or SilentListener()
             asked = respondent.count(items) * (request.repeats + 1)
             respondent.listener.stage(f"asking {respondent.name}", asked, respondent.unit)
-            replies, noise = ask_and_measure_repeat_distances(
-                respondent, items, request.repeats, request.own.seed
-            )
+            replies, noise = ask_and_measure_repeat_distances(respondent, items, request.repeats, request.own.seed)
             sides.append((replies.values, noise))
     (a, noise_a), (b, noise_b) = sides
     told = ~(make_mask_of_missing_answers(a) | make_mask_of_missing_answers(b))
@@ -114,12 +103,7 @@ def compare_systems(
     outcome = compare_answers_of_two_systems(
         kept, a[told], b[told], noise_a[told], noise_b[told], is_vector=first.kind == "vectors"
     )
-    names = {
-        "first": first.name,
-        "second": second.name,
-        "lost": int((~told).sum()),
-        "usd": find_billed_dollars(ledger),
-    }
+    names = {"first": first.name, "second": second.name, "lost": int((~told).sum()), "usd": find_billed_dollars(ledger)}
     return SystemAnswerSimilarity(**{**outcome, **names})
 
 
@@ -163,8 +147,7 @@ def _compute_p_values_overall_and_by_group(
     """The chance that so many of all items, and of any group of them, lie beyond their repeats."""
     groups = list_item_places_of_test_groups(items)
     by_group = [
-        compute_p_of_total_noise_exceedances(int(beyond[members].sum()), len(members), repeats, 1)
-        for members in groups
+        compute_p_of_total_noise_exceedances(int(beyond[members].sum()), len(members), repeats, 1) for members in groups
     ]
     return compute_p_of_total_noise_exceedances(int(beyond.sum()), len(items), repeats, 1), min(
         [1.0, *(p * len(groups) for p in by_group)]
@@ -178,9 +161,7 @@ def _measure_neighbour_overlap(a: Answers, b: Answers) -> tuple[float, int]:
         [
             len(set(first) & set(second))
             for first, second in zip(
-                _list_neighbours_of_each_vector(a, depth),
-                _list_neighbours_of_each_vector(b, depth),
-                strict=True,
+                _list_neighbours_of_each_vector(a, depth), _list_neighbours_of_each_vector(b, depth), strict=True
             )
         ]
     )

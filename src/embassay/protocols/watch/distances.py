@@ -47,9 +47,7 @@ def make_mask_of_missing_answers(answers: NDArray[np.floating[Any]]) -> NDArray[
 
 def compute_cosine_distances(answers: Answers, reference: Answers) -> Floats:
     """1 - cosine of each answer and its reference, (n,), also where float32 would round it to 0."""
-    return compute_distances_relative_to_reference(
-        scale_to_unit_length(answers), scale_to_unit_length(reference)
-    )
+    return compute_distances_relative_to_reference(scale_to_unit_length(answers), scale_to_unit_length(reference))
 
 
 def compute_cosines(answers: Answers, reference: Answers) -> Floats:

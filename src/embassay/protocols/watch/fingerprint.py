@@ -285,13 +285,9 @@ def _check_golden_labels(made: SystemAnswerFingerprint, golden: GoldenSetGrades)
         raise ValueError("golden.grades: a number that is not a grade")
 
 
-def _check_packed_array_matches(
-    name: str, packed: Base64NumberArray, kind: str, shape: Sequence[int]
-) -> None:
+def _check_packed_array_matches(name: str, packed: Base64NumberArray, kind: str, shape: Sequence[int]) -> None:
     if packed.type != kind or tuple(packed.shape) != tuple(shape):
-        raise ValueError(
-            f"{name}: {packed.type} of shape {list(packed.shape)}, expected {kind} of {list(shape)}"
-        )
+        raise ValueError(f"{name}: {packed.type} of shape {list(packed.shape)}, expected {kind} of {list(shape)}")
     try:
         packed.unpack_array()
     except ValueError as error:

@@ -127,9 +127,7 @@ def read_watch_checks(path: Path) -> tuple[FingerprintCheck, ...]:
     """All checks in a file, oldest first; none where there is no file. An unfinished last line is left out. DataError,
     with the line, for one that is no check."""
     return tuple(
-        _parse_watch_check(path, number, plain)
-        for number, plain in _read_history_lines(path)
-        if "event" not in plain
+        _parse_watch_check(path, number, plain) for number, plain in _read_history_lines(path) if "event" not in plain
     )
 
 

@@ -94,11 +94,7 @@ def measure_list_impact(
 
 
 def compute_top_list_change_from_vectors(
-    fingerprint: SystemAnswerFingerprint,
-    lists: OwnTopLists,
-    questions: Answers,
-    pool: Answers,
-    others: Answers,
+    fingerprint: SystemAnswerFingerprint, lists: OwnTopLists, questions: Answers, pool: Answers, others: Answers
 ) -> RankedListImpact:
     """The same from vectors: new ones of questions (q, dim), of the pool (p, dim) and of others (o, dim). What is lost
     ranks last."""
@@ -131,16 +127,12 @@ def compute_top_list_change_from_vectors(
     return RankedListImpact(tuple(states), len(lists.questions), len(lists.pool) + lists.outside, mean)
 
 
-def _compute_question_passage_similarities(
-    questions: Answers, pool: Answers, others: Answers
-) -> _QuestionSimilarities:
+def _compute_question_passage_similarities(questions: Answers, pool: Answers, others: Answers) -> _QuestionSimilarities:
     asked = scale_to_unit_length(np.nan_to_num(questions))
     scores = (asked @ scale_to_unit_length(np.nan_to_num(part)).T for part in (pool, others))
     lost = (np.isnan(part).any(axis=1) for part in (pool, others))
     # Below every cosine, so that what is lost ranks last.
-    return _QuestionSimilarities(
-        *(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True))
-    )
+    return _QuestionSimilarities(*(np.where(gone, -2.0, score) for score, gone in zip(scores, lost, strict=True)))
 
 
 def _estimate_list_changes_by_index_state(
@@ -159,11 +151,7 @@ def _estimate_list_changes_by_index_state(
     def average_outsiders_above_scores(scores: Floats) -> Floats:
         return np.asarray(
             np.mean(
-                [
-                    _estimate_passages_above_outside_pool(before, part, scores, lists.outside)
-                    for part in parts
-                ],
-                axis=0,
+                [_estimate_passages_above_outside_pool(before, part, scores, lists.outside) for part in parts], axis=0
             )
         )
 
@@ -171,9 +159,7 @@ def _estimate_list_changes_by_index_state(
     # Those that were drawn are passages like others, and may be in a list themselves.
     scores = np.hstack([now.pool, now.others])
     top = np.argsort(-scores, axis=1, kind="stable")[:, :depth]
-    same = np.array(
-        [len(set(a) & set(b)) for a, b in zip(top.tolist(), old[:, :depth].tolist(), strict=True)]
-    )
+    same = np.array([len(set(a) & set(b)) for a, b in zip(top.tolist(), old[:, :depth].tolist(), strict=True)])
     last = np.take_along_axis(scores, top[:, -1:], axis=1)
     pushing = average_outsiders_above_scores(last)[:, 0]
     is_kept = (same == depth) * np.exp(-pushing)
@@ -206,8 +192,7 @@ def _estimate_passages_above_outside_pool(
     spread = np.maximum((is_now - line).std(axis=1), 1e-9)
     line += now.others.mean(axis=1, keepdims=True)
     chances = [
-        ndtr((line[row][None, :] - scores[row][:, None]) / spread[row]).mean(axis=1)
-        for row in range(len(scores))
+        ndtr((line[row][None, :] - scores[row][:, None]) / spread[row]).mean(axis=1) for row in range(len(scores))
     ]
     return np.asarray(outside * np.stack(chances))
 
@@ -298,9 +283,7 @@ def measure_all_threshold_impacts(
         for bar in calibrated.curve.thresholds:
             if bar.value is not None:
                 states.append(
-                    _measure_threshold_impact(
-                        file, bar.measure, bar.value, before[upper], after[upper], len(then)
-                    )
+                    _measure_threshold_impact(file, bar.measure, bar.value, before[upper], after[upper], len(then))
                 )
     return tuple(states)
 
@@ -364,9 +347,7 @@ def measure_answer_score_change(
     )  # fmt: skip
 
 
-def _estimate_grade_kappa(
-    then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int
-) -> Estimate | None:
+def _estimate_grade_kappa(then: Floats, now: Answers, inside: NDArray[np.bool_], seed: int) -> Estimate | None:
     """Weighted kappa of grades (n, width) by the same judge, its interval over questions."""
     from embassay.protocols.rag.golden.checks import count_grade_transitions, estimate_grade_agreement
 

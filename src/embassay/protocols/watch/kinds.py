@@ -77,11 +77,7 @@ class AnswersNowAndThen:
 
 
 def make_answers_now_and_then(
-    fingerprint: SystemAnswerFingerprint,
-    rows: Sequence[int],
-    now: Answers,
-    moved: Bools,
-    recurring: bool | None = None,
+    fingerprint: SystemAnswerFingerprint, rows: Sequence[int], now: Answers, moved: Bools, recurring: bool | None = None
 ) -> AnswersNowAndThen:
     """What was asked in `rows` (n,) of a fingerprint, whose answers `now` (n, width) are none of them lost."""
     noise = fingerprint.noise[list(rows)]
@@ -123,11 +119,7 @@ def _list_answer_shape_changes(
     if "is_unit" in before.list_answer_shape_differences(after):
         lengths = np.sqrt(np.einsum("nd,nd->n", seen.now.astype(np.float64), seen.now.astype(np.float64)))
         low, high = np.percentile(lengths[lengths > 0], (5, 95))
-        said = (
-            "have length 1 now"
-            if after.has_unit_length
-            else f"have lengths of {low:.3g} to {high:.3g} instead of 1"
-        )
+        said = "have length 1 now" if after.has_unit_length else f"have lengths of {low:.3g} to {high:.3g} instead of 1"
         yield AnswerChangeKind("normalisation", f"vectors {said}")
     if "lattice" in before.list_answer_shape_differences(after) and after.lattice != "float32":
         yield AnswerChangeKind(after.lattice, f"all values are {after.lattice} instead of {before.lattice}")
@@ -147,8 +139,7 @@ def _is_explained_by_one_final_step(seen: AnswersNowAndThen) -> bool:
     units = scale_rows_to_unit_length(seen.now)
     steps = (scale_rows_to_unit_length(step(seen.then)) for step in STEPS)
     nearest = min(
-        _compute_98th_percentile_of_distances(compute_distances_relative_to_reference(units, step))
-        for step in steps
+        _compute_98th_percentile_of_distances(compute_distances_relative_to_reference(units, step)) for step in steps
     )
     # What rounding moves is so little that no other change hides behind it.
     return nearest <= max(
@@ -275,9 +266,7 @@ def _find_change_kind_of_one_role(seen: AnswersNowAndThen) -> AnswerChangeKind |
         return None
     lost = _is_answered_as_other_role(seen, role, other)
     said = f"only texts with the role {role} have changed"
-    return AnswerChangeKind(
-        "prefix or prompt", said + (f": they are now encoded as a {other}" if lost else "")
-    )
+    return AnswerChangeKind("prefix or prompt", said + (f": they are now encoded as a {other}" if lost else ""))
 
 
 def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -> bool:
@@ -293,8 +282,7 @@ def _is_answered_as_other_role(seen: AnswersNowAndThen, role: str, other: str) -
     now, then = (list(side) for side in zip(*pairs, strict=True))
     as_other = np.median(compute_distances_relative_to_reference(seen.now[now], seen.then[then]))
     return bool(
-        as_other
-        <= EXPLAINED * np.median(compute_distances_relative_to_reference(seen.now[now], seen.then[now]))
+        as_other <= EXPLAINED * np.median(compute_distances_relative_to_reference(seen.now[now], seen.then[now]))
     )
 
 
@@ -334,9 +322,7 @@ def _find_pooling_change_kind(seen: AnswersNowAndThen) -> AnswerChangeKind | Non
     common = float((step.mean(axis=0) ** 2).sum()) / whole if whole else 0.0
     if common < COMMON or _compute_median_centred_answer_cosine(seen) < ALONE:
         return None
-    return AnswerChangeKind(
-        "pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates"
-    )
+    return AnswerChangeKind("pooling", f"{common:.0%} of the change is the same for all texts, in the same coordinates")
 
 
 def _detect_model_revision_change(seen: AnswersNowAndThen) -> AnswerChangeKind | None:
@@ -377,6 +363,4 @@ def _compute_median_centred_answer_cosine(seen: AnswersNowAndThen) -> float:
     now, then = (scale_to_unit_length(side[rows]) for side in (seen.now, seen.then))
     # Without the means, a step that all texts share leaves the cosine at 1.
     centred = (side - side.mean(axis=0) for side in (now, then))
-    return float(
-        np.median(np.einsum("nd,nd->n", *(scale_to_unit_length(side.astype(np.float32)) for side in centred)))
-    )
+    return float(np.median(np.einsum("nd,nd->n", *(scale_to_unit_length(side.astype(np.float32)) for side in centred))))

@@ -21,21 +21,11 @@ class OwnTextsAndQuestionsOptions:
         "Your documents: a folder, a table with a column text, or a dataset with questions and judgements.",
         value="DIR|TABLE", group=DATA
     )  # fmt: skip
-    queries: str | None = option(
-        None, "Your users' questions: a table with a column text.", value="FILE", group=DATA
-    )
-    qrels: str | None = option(
-        None, "With --queries: graded judgements of passages.", value="FILE", group=DATA
-    )
-    questions: int = option(
-        50, "Questions to send in every check, drawn at random.", least=1, most=10_000, group=DATA
-    )
-    samples: int = option(
-        30, "Passages to send in every check, drawn at random.", least=1, most=10_000, group=DATA
-    )
-    passages: int = option(
-        10_000, "Maximum passages to search for the lists, drawn at random.", least=10, group=DATA
-    )
+    queries: str | None = option(None, "Your users' questions: a table with a column text.", value="FILE", group=DATA)
+    qrels: str | None = option(None, "With --queries: graded judgements of passages.", value="FILE", group=DATA)
+    questions: int = option(50, "Questions to send in every check, drawn at random.", least=1, most=10_000, group=DATA)
+    samples: int = option(30, "Passages to send in every check, drawn at random.", least=1, most=10_000, group=DATA)
+    passages: int = option(10_000, "Maximum passages to search for the lists, drawn at random.", least=10, group=DATA)
     seed: int = option(1337, "Random seed.", group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -49,15 +39,9 @@ class OwnTextsAndQuestionsOptions:
 class FingerprintRequest:
     """What a fingerprint is made of: one of a system, a reranker and a judge."""
 
-    system: str | None = option(
-        None, "The system to record.", name="--system -s", value="SYSTEM", group=SYSTEMS
-    )
-    reranker: str | None = option(
-        None, "A reranker to record instead: jina:MODEL.", value="RERANKER", group=SYSTEMS
-    )
-    judge: str | None = option(
-        None, "A judge to record instead: ollama:gemma3:27b.", value="LLM", group=SYSTEMS
-    )
+    system: str | None = option(None, "The system to record.", name="--system -s", value="SYSTEM", group=SYSTEMS)
+    reranker: str | None = option(None, "A reranker to record instead: jina:MODEL.", value="RERANKER", group=SYSTEMS)
+    judge: str | None = option(None, "A judge to record instead: ollama:gemma3:27b.", value="LLM", group=SYSTEMS)
     golden: str | None = option(
         None,
         "With --judge: a golden set that it graded, to see how a change affects its labels.", value="DIR", group=DATA
@@ -65,11 +49,7 @@ class FingerprintRequest:
     own: OwnTextsAndQuestionsOptions = OwnTextsAndQuestionsOptions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(
-        5,
-        "Number of repeats of all requests, to measure how answers vary.",
-        least=1,
-        most=50,
-        group=STATISTICS,
+        5, "Number of repeats of all requests, to measure how answers vary.", least=1, most=50, group=STATISTICS
     )
     pause: float = option(
         0.0, "Seconds between repeats; a busy server varies more over minutes.", least=0, most=86_400,
@@ -101,11 +81,7 @@ class FingerprintCheckRequest:
     """How a fingerprint is held against what the system answers now."""
 
     system: str | None = option(
-        None,
-        "The system to check. Default: the recorded one.",
-        name="--system -s",
-        value="SYSTEM",
-        group=SYSTEMS,
+        None, "The system to check. Default: the recorded one.", name="--system -s", value="SYSTEM", group=SYSTEMS
     )
     alpha: float = option(0.05, "Chance of a false alarm over all --looks.", value="SHARE", group=STATISTICS)
     looks: int = option(
@@ -137,24 +113,18 @@ class FingerprintCheckRequest:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise UsageError(
-                f"--alpha is {self.alpha:g}.", mend="Use a number between 0 and 1, such as 0.05."
-            )
+            raise UsageError(f"--alpha is {self.alpha:g}.", mend="Use a number between 0 and 1, such as 0.05.")
 
 
 @dataclass(frozen=True)
 class SystemCompareRequest:
     """Two systems that should be one model."""
 
-    systems: tuple[str, ...] = option(
-        (), "A system; give two.", name="--system -s", value="SYSTEM", group=SYSTEMS
-    )
+    systems: tuple[str, ...] = option((), "A system; give two.", name="--system -s", value="SYSTEM", group=SYSTEMS)
     own: OwnTextsAndQuestionsOptions = OwnTextsAndQuestionsOptions()
     tokenizer: str = option("words", "The tokenizer of lexical systems.", value="TOKENIZER")
     repeats: int = option(3, "Number of repeats of all requests.", least=1, most=50, group=STATISTICS)
 
     def __post_init__(self) -> None:
         if len(self.systems) != 2:
-            raise UsageError(
-                f"Two systems are needed, but there are {len(self.systems)}.", mend="Write -s A -s B."
-            )
+            raise UsageError(f"Two systems are needed, but there are {len(self.systems)}.", mend="Write -s A -s B.")

@@ -60,10 +60,7 @@ class OwnPassagesAndQuestions:
             FingerprintItem(key, "question", text, role="query", own=True)
             for key, text in zip(self.query_ids, self.queries, strict=True)
         )
-        return (
-            *asked,
-            *(FingerprintItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows),
-        )
+        return (*asked, *(FingerprintItem(self.ids[row], "passage", self.texts[row], own=True) for row in rows))
 
     def restrict_to_question_rows(self, rows: Sequence[int]) -> OwnPassagesAndQuestions:
         """Select these questions alone."""
@@ -74,9 +71,7 @@ class OwnPassagesAndQuestions:
         """Measure how large the corpus is, and how long its passages are."""
         words = [len(text.split()) for text in self.texts]
         spread = np.percentile(words, range(101), method="nearest").astype(int)
-        return FingerprintCorpusSize(
-            self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread))
-        )
+        return FingerprintCorpusSize(self.name, self.passages, len(self.texts), self.questions, tuple(map(int, spread)))
 
 
 def read_own_texts(asked: OwnTextsAndQuestionsOptions) -> OwnPassagesAndQuestions | None:
@@ -228,9 +223,7 @@ class GoldenSetSample:
         grades = np.zeros((len(rows), width), dtype=np.int32)
         for row, asked in zip(grades, self.drawn, strict=True):
             row[: len(asked.grades)] = asked.grades
-        return GoldenSetGrades(
-            self.name, self.questions, self.passages, rows, Base64NumberArray.of(grades, "i4")
-        )
+        return GoldenSetGrades(self.name, self.questions, self.passages, rows, Base64NumberArray.of(grades, "i4"))
 
 
 def sample_golden_set_for_judge(request: FingerprintRequest) -> GoldenSetSample | None:
@@ -276,12 +269,7 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
     questions: dict[str, tuple[str, list[str], list[int]]] = {}
     for row in read_json_line_rows(path):
         try:
-            key, text, passage, grade = (
-                str(row["query_id"]),
-                str(row[field]),
-                str(row["text"]),
-                row["grade"],
-            )
+            key, text, passage, grade = (str(row["query_id"]), str(row[field]), str(row["text"]), row["grade"])
             if grade is not None and (type(grade) is not int or not 1 <= grade <= 5):
                 raise ValueError(f"grade {grade!r}")
         except (KeyError, ValueError) as error:
@@ -294,12 +282,9 @@ def _read_graded_questions(path: Path, field: str) -> list[GradedQuestion]:
             passages.append(passage)
             grades.append(grade)
     if not questions:
-        raise DataError(
-            "This golden set has no graded passages", path=path, mend="Finish it, or leave out --golden."
-        )
+        raise DataError("This golden set has no graded passages", path=path, mend="Finish it, or leave out --golden.")
     return [
-        GradedQuestion(key, text, tuple(passages), tuple(grades))
-        for key, (text, passages, grades) in questions.items()
+        GradedQuestion(key, text, tuple(passages), tuple(grades)) for key, (text, passages, grades) in questions.items()
     ]
 
 

@@ -63,12 +63,8 @@ def plan_fingerprint_recording(request: FingerprintRequest) -> tuple[PlannedStep
         PlannedStepCost.of("repeats", once.multiply_load(request.repeats)),
     ]
     if own is not None and own.queries and respondent.kind == "vectors":
-        passages = [
-            FingerprintItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)
-        ]
-        steps.append(
-            PlannedStepCost.of("all passages", pace.add_seconds_to_request_load(respondent.load(passages)))
-        )
+        passages = [FingerprintItem(key, "passage", text) for key, text in zip(own.ids, own.texts, strict=True)]
+        steps.append(PlannedStepCost.of("all passages", pace.add_seconds_to_request_load(respondent.load(passages))))
     return tuple(steps)
 
 
@@ -101,9 +97,7 @@ def plan_check(
     texts = (*fingerprint.lists.pool, *fingerprint.lists.others)
     passages = [FingerprintItem(str(number), "passage", text) for number, text in enumerate(texts)]
     when = "every check" if request.lists == "always" else "if different"
-    yield PlannedStepCost.of(
-        f"{when}: passages of lists", _estimate_request_load(fingerprint, passages, pace)
-    )
+    yield PlannedStepCost.of(f"{when}: passages of lists", _estimate_request_load(fingerprint, passages, pace))
 
 
 def _estimate_request_load(
@@ -124,9 +118,7 @@ def plan_system_comparison_requests(request: SystemCompareRequest) -> tuple[Plan
     for name in request.systems:
         respondent = _open_system_without_calls(name, request)
         items = list_items_to_ask(respondent.kind, own, request.own)
-        load = _measure_local_seconds_per_token(respondent, items).add_seconds_to_request_load(
-            respondent.load(items)
-        )
+        load = _measure_local_seconds_per_token(respondent, items).add_seconds_to_request_load(respondent.load(items))
         steps.append(PlannedStepCost.of(respondent.name, load.multiply_load(request.repeats + 1)))
     return tuple(steps)
 
@@ -153,22 +145,13 @@ def _measure_local_seconds_per_token(
     respondent.ask(sample, rng)  # The first answer opens what is opened late.
     begun = time.perf_counter()
     respondent.ask(sample, rng)
-    return LocalSecondsPerToken(
-        (time.perf_counter() - begun) / max(1, estimate_item_tokens(respondent.kind, sample))
-    )
+    return LocalSecondsPerToken((time.perf_counter() - begun) / max(1, estimate_item_tokens(respondent.kind, sample)))
 
 
-def _open_system_without_calls(
-    name: str, request: FingerprintRequest | SystemCompareRequest
-) -> WatchRespondent:
+def _open_system_without_calls(name: str, request: FingerprintRequest | SystemCompareRequest) -> WatchRespondent:
     """The system, which sends nothing."""
     kind = find_requested_fingerprint_kind(request) if isinstance(request, FingerprintRequest) else None
     with TemporaryDirectory() as folder:
         return open_watched_system_by_spec(
-            kind,
-            name,
-            ledger=NoCallsLedger(),
-            seed=request.own.seed,
-            folder=Path(folder),
-            tokenizer=request.tokenizer,
+            kind, name, ledger=NoCallsLedger(), seed=request.own.seed, folder=Path(folder), tokenizer=request.tokenizer
         )

@@ -13,21 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.session import SilentListener
-from embassay.protocols.watch.answers import (
-    KeptWatchAnswers,
-    enter_answer_stage_if_unfinished,
-    open_kept_watch_answers,
-)
-from embassay.protocols.watch.distances import (
-    compute_distances_relative_to_reference,
-    make_mask_of_missing_answers,
-)
-from embassay.protocols.watch.fingerprint import (
-    Base64NumberArray,
-    FingerprintItem,
-    Kind,
-    SystemAnswerFingerprint,
-)
+from embassay.protocols.watch.answers import KeptWatchAnswers, enter_answer_stage_if_unfinished, open_kept_watch_answers
+from embassay.protocols.watch.distances import compute_distances_relative_to_reference, make_mask_of_missing_answers
+from embassay.protocols.watch.fingerprint import Base64NumberArray, FingerprintItem, Kind, SystemAnswerFingerprint
 from embassay.protocols.watch.history import append_history_event, find_check_history_of_fingerprint
 from embassay.protocols.watch.options import FingerprintRequest, OwnTextsAndQuestionsOptions
 from embassay.protocols.watch.own import (
@@ -77,11 +65,7 @@ class FingerprintRecording:
 
 
 def measure_and_write_fingerprint(
-    request: FingerprintRequest,
-    out: Path,
-    *,
-    max_usd: float | None = None,
-    listener: SilentListener | None = None,
+    request: FingerprintRequest, out: Path, *, max_usd: float | None = None, listener: SilentListener | None = None
 ) -> FingerprintRecording:
     """`record_fingerprint`, saved as `out`, with a line in its history. An interrupted attempt goes on where it was:
     answers are in a folder beside `out` until that is written, and `max_usd` limits all attempts together."""
@@ -144,9 +128,7 @@ def record_respondent_fingerprint(
     fingerprint = _make_fingerprint(request, respondent, items, first, again, own)
     if golden is not None:
         fingerprint = replace(fingerprint, golden=golden.labels(items, fingerprint.width))
-    return FingerprintRecording(
-        fingerprint, format_current_time(), seconds, seconds / new if new > 0 else 0.0, 0.0
-    )
+    return FingerprintRecording(fingerprint, format_current_time(), seconds, seconds / new if new > 0 else 0.0, 0.0)
 
 
 def find_requested_fingerprint_kind(request: FingerprintRequest) -> Kind | None:

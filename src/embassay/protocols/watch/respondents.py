@@ -65,9 +65,9 @@ GRADE_TOKENS, GRADE_WRITTEN = 700, 12
 
 def estimate_item_tokens(kind: Kind, items: Sequence[FingerprintItem]) -> int:
     """Estimate how many tokens the items take. Rerankers and judges read a question per passage."""
-    return sum(
-        _estimate_tokens_of_fingerprint_item(kind, item) for item in items
-    ) + GRADE_WRITTEN * _count_grades(kind, items)
+    return sum(_estimate_tokens_of_fingerprint_item(kind, item) for item in items) + GRADE_WRITTEN * _count_grades(
+        kind, items
+    )
 
 
 def count_item_texts(items: Sequence[FingerprintItem]) -> int:
@@ -149,15 +149,10 @@ class VectorRespondent(_BaseWatchedRespondent):
         usd = None if price is None else tokens * price / 1e6
         requests = -(-len(items) // PER_REQUEST)
         return RequestLoad(
-            len(items),
-            tokens,
-            usd,
-            None if remote is None else estimate_server_seconds(remote, requests, tokens),
+            len(items), tokens, usd, None if remote is None else estimate_server_seconds(remote, requests, tokens)
         )
 
-    def encode(
-        self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator
-    ) -> AnswersAndFailuresByItem:
+    def encode(self, texts: Sequence[str], roles: Sequence[Role], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Vectors of texts in roles; a failed one by its place as a text."""
         rows: list[Answers | None] = [None] * len(texts)
         failed: dict[str, str] = {}
@@ -171,9 +166,7 @@ class VectorRespondent(_BaseWatchedRespondent):
                     rows[row] = answer
         width = next((len(row) for row in rows if row is not None), 0)
         if not width:
-            raise ModelError(
-                f"{self.name} could not encode any of the texts: {next(iter(failed.values()), '')}"
-            )
+            raise ModelError(f"{self.name} could not encode any of the texts: {next(iter(failed.values()), '')}")
         # A text that was lost is NaN in every value.
         lost = np.full(width, np.nan, dtype=np.float32)
         return AnswersAndFailuresByItem(np.stack([lost if row is None else row for row in rows]), failed)
@@ -183,9 +176,7 @@ class VectorRespondent(_BaseWatchedRespondent):
     ) -> Iterator[tuple[int, Answers | TextRefused]]:
         chunks = [rows[start : start + PER_REQUEST] for start in range(0, len(rows), PER_REQUEST)]
         refused: list[int] = []
-        for place, answer in self._iterate_chunk_answers(
-            [[texts[row] for row in chunk] for chunk in chunks], role
-        ):
+        for place, answer in self._iterate_chunk_answers([[texts[row] for row in chunk] for chunk in chunks], role):
             if isinstance(answer, TextRefused):
                 refused += chunks[place]
             else:
@@ -272,17 +263,14 @@ class RerankerRespondent(_BaseWatchedRespondent):
         if not hasattr(self.reranker, "usd"):
             return RequestLoad(passages, tokens, 0.0, None)
         prices = [
-            self.reranker.usd(_estimate_tokens_of_fingerprint_item(self.kind, item), len(item.others))
-            for item in items
+            self.reranker.usd(_estimate_tokens_of_fingerprint_item(self.kind, item), len(item.others)) for item in items
         ]
         usd = None if None in prices else float(sum(prices))
         return RequestLoad(passages, tokens, usd, len(items) * ANSWER_SECONDS)
 
     def ask(self, items: Sequence[FingerprintItem], rng: np.random.Generator) -> AnswersAndFailuresByItem:
         """Ask for the scores of the items, (n, passages)."""
-        return _ask_items_one_by_one(
-            self, items, rng, lambda item: self.reranker.score(item.text, list(item.others))
-        )
+        return _ask_items_one_by_one(self, items, rng, lambda item: self.reranker.score(item.text, list(item.others)))
 
 
 class JudgeRespondent(_BaseWatchedRespondent):
@@ -319,8 +307,7 @@ class JudgeRespondent(_BaseWatchedRespondent):
         for row in rng.permutation(len(items)).tolist():
             question = Question(items[row].id, items[row].text)
             pairs += [
-                (question, Passage(_make_passage_id(items[row], n), text))
-                for n, text in enumerate(items[row].others)
+                (question, Passage(_make_passage_id(items[row], n), text)) for n, text in enumerate(items[row].others)
             ]
         progress = self.listener.advanced_by
         before = self._count_cached_answers()
@@ -333,9 +320,7 @@ class JudgeRespondent(_BaseWatchedRespondent):
         rows: dict[int, Answers] = {}
         failed: dict[str, str] = {}
         for row, item in enumerate(items):
-            verdicts = [
-                grading.verdicts.get((item.id, _make_passage_id(item, n))) for n in range(len(item.others))
-            ]
+            verdicts = [grading.verdicts.get((item.id, _make_passage_id(item, n))) for n in range(len(item.others))]
             if None in verdicts:
                 failed[str(row)] = grading.failed.get(item.id, "not graded")
             else:

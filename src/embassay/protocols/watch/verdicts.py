@@ -46,11 +46,7 @@ def list_fingerprint_check_findings(check: FingerprintCheck) -> Iterator[WatchFi
         told = "" if anew.ndcg is None else f"nDCG@10 {format_share_with_interval(anew.ndcg, signed=True)}"
         changed = anew.changed
         yield WatchFinding(
-            "own lists",
-            not check.has_changed_lists,
-            f"{format_share_with_interval(changed)} change",
-            changed.n,
-            told,
+            "own lists", not check.has_changed_lists, f"{format_share_with_interval(changed)} change", changed.n, told
         )
     if check.panel is not None:
         told = f"{format_share_with_interval(check.panel.first)} of items"
@@ -69,9 +65,7 @@ def list_fingerprint_check_findings(check: FingerprintCheck) -> Iterator[WatchFi
             f"{format_share_with_interval(golden.then)} when recorded"
         )
         why = f"change {format_share_with_interval(golden.change, signed=True)}"
-        yield WatchFinding(
-            f"labels of {golden.name}", golden.has_no_excess_label_changes, told, golden.questions, why
-        )
+        yield WatchFinding(f"labels of {golden.name}", golden.has_no_excess_label_changes, told, golden.questions, why)
     for state in check.thresholds:
         yield WatchFinding(
             f"{state.measure} threshold {state.threshold:.3f} of {state.file}", state.holds,
@@ -109,10 +103,7 @@ def format_check_as_markdown(check: FingerprintCheck) -> str:
         f"| {escape_markdown_cell(told.why)} |"
         for told in list_fingerprint_check_findings(check)
     ]
-    lines += [
-        "",
-        f"Check {check.look}: p {check.p:.2g}, level {check.level:.2g}. Re-embed: {check.part or 'nothing'}.",
-    ]
+    lines += ["", f"Check {check.look}: p {check.p:.2g}, level {check.level:.2g}. Re-embed: {check.part or 'nothing'}."]
     return "\n".join(lines) + "\n"
 
 
@@ -130,11 +121,7 @@ def format_check_as_junit(check: FingerprintCheck) -> str:
         )
         if not finding.kept:
             kind = "error" if finding.kept is None else "failure"
-            fault = ElementTree.SubElement(
-                case, kind, message=strip_control_characters(finding.why), type="watch"
-            )
-            fault.text = strip_control_characters(
-                f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}"
-            )
+            fault = ElementTree.SubElement(case, kind, message=strip_control_characters(finding.why), type="watch")
+            fault.text = strip_control_characters(f"{finding.name}: {finding.value} (n = {finding.n}); {finding.why}")
     ElementTree.indent(suite)
     return "<?xml version='1.0' encoding='utf-8'?>\n" + ElementTree.tostring(suite, encoding="unicode") + "\n"

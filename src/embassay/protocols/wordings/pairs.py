@@ -15,11 +15,7 @@ from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, RunRequest, check_option_values, option, redeclare_option
 from embassay.protocols.kernel.tables import format_csv_sheet
-from embassay.protocols.wordings.records import (
-    ENGLISH,
-    ParaphraseOutcome,
-    classify_language_as_english_or_other,
-)
+from embassay.protocols.wordings.records import ENGLISH, ParaphraseOutcome, classify_language_as_english_or_other
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import draw_random_bytes
 from embassay.runs.folder import format_value_as_json, write_file_atomically
@@ -38,9 +34,7 @@ class LanguageAcceptanceRules:
     dummy_tolerance: float = option(1.0, "Largest accepted error on a dummy pair.")
     deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
     low: float = option(2.0, "Inspect a rating this low or lower.")
-    repeated: int = option(
-        3, "Reject a rater after this many ratings far from the inspector's and from all estimates."
-    )
+    repeated: int = option(3, "Reject a rater after this many ratings far from the inspector's and from all estimates.")
 
     def __post_init__(self) -> None:
         check_option_values(self)
@@ -144,8 +138,7 @@ def group_candidate_wordings_by_language(
     known = of.source(source).datasets
     if unknown := [name for name in datasets if name not in known]:
         raise UsageError(
-            f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.",
-            mend=f"Available: {', '.join(known)}.",
+            f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.", mend=f"Available: {', '.join(known)}."
         )
     by_lang: dict[str, dict[tuple[str, str], CandidateWording]] = {}
     for dataset in datasets or known:
@@ -167,8 +160,7 @@ def drop_candidates_in_wrong_language(
     a part is looked at, drawn as pairs are.
     """
     looked_at = [
-        pool[place]
-        for place in draw([candidate.key for candidate in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
+        pool[place] for place in draw([candidate.key for candidate in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
     ]
     if lang == "mul":
         # Texts of all languages in one list: each is at home there, and the most frequent one rules out none.
@@ -176,9 +168,7 @@ def drop_candidates_in_wrong_language(
     foreign = _FRENCH if classify_language_as_english_or_other(lang) == ENGLISH else _ENGLISH
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
-    usual = " ".join(text for text in texts if explain_why_languages_of_texts_differ(text, foreign, lang))[
-        :_USUAL
-    ]
+    usual = " ".join(text for text in texts if explain_why_languages_of_texts_differ(text, foreign, lang))[:_USUAL]
     good = [
         pair
         for pair in looked_at
@@ -218,8 +208,7 @@ def sample_language_pairs_with_dummies(
         rows += [_draw_dummy(texts, lang, size.seed, number) for number in range(size.dummies)]
     except ValueError as error:
         raise UsageError(
-            f"No dummy pairs can be made in {lang!r}: {error}.",
-            mend="Leave out the language, or use --dummies 0.",
+            f"No dummy pairs can be made in {lang!r}: {error}.", mend="Leave out the language, or use --dummies 0."
         ) from error
     rows.sort(key=lambda row: draw_random_bytes(8, size.seed, "number", lang, row[0], row[1], row[2]))
     return [PairToRate(f"{lang}-{number:03}", lang, *row) for number, row in enumerate(rows, start=1)]
@@ -311,9 +300,7 @@ SHOWN = ("pair_id", "lang", "text", "text2", "rater_id", "rating", "ts")
 """The columns that raters see."""
 
 
-def write_rating_table(
-    path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS
-) -> None:
+def write_rating_table(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = COLUMNS) -> None:
     """Write rows with these columns, by the name's ending as CSV or JSON Lines; a missing cell is blank or null."""
     rows = list(rows)
     if find_known_suffix(path.name) == ".jsonl":
@@ -321,8 +308,7 @@ def write_rating_table(
         write_file_atomically(path, "".join(f"{line}\n" for line in lines))
         return
     cells = (
-        [escape_spreadsheet_formula(_convert_to_cell_value(row.get(column))) for column in columns]
-        for row in rows
+        [escape_spreadsheet_formula(_convert_to_cell_value(row.get(column))) for column in columns] for row in rows
     )
     # Spreadsheets take a file without the mark for one in an old code page.
     write_file_atomically(path, format_csv_sheet([columns, *cells]).encode("utf-8-sig"))

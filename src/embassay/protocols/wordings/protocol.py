@@ -17,11 +17,7 @@ from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, SystemStanding
-from embassay.protocols.kernel.forecast import (
-    TaskCostForecaster,
-    TaskWorkloadForForecast,
-    choose_largest_footprint,
-)
+from embassay.protocols.kernel.forecast import TaskCostForecaster, TaskWorkloadForForecast, choose_largest_footprint
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import (
     REFERENCES,
@@ -36,13 +32,7 @@ from embassay.protocols.kernel.session import SilentListener
 from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import PtebContext, estimate_dataset_part_memory
 from embassay.protocols.wordings import sets, work
-from embassay.protocols.wordings.records import (
-    USABLE,
-    Outcome,
-    ParaphraseOutcome,
-    Paraphraser,
-    TextToParaphrase,
-)
+from embassay.protocols.wordings.records import USABLE, Outcome, ParaphraseOutcome, Paraphraser, TextToParaphrase
 from embassay.protocols.wordings.scores import (
     ALL,
     ORIGINAL,
@@ -109,9 +99,7 @@ class WordedPlan(planning.Plan):
         """List the data of a task on a dataset, by language."""
         request = self.request
         how = request.dataset(dataset.source)
-        return load_language_slices(
-            name, how, request.limit, request.seed, request.options.languages, self.registry
-        )
+        return load_language_slices(name, how, request.limit, request.seed, request.options.languages, self.registry)
 
     def plan_original_cells(self) -> list[RunCell]:
         """Plan the cells of the texts as they are."""
@@ -170,9 +158,7 @@ def make_wording_run_reference(
     )  # fmt: skip
 
 
-def make_reworded_cell(
-    original: RunCell, variant: str, run: WordingRunReference, folder: RunFolder
-) -> RunCell:
+def make_reworded_cell(original: RunCell, variant: str, run: WordingRunReference, folder: RunFolder) -> RunCell:
     """The cell of the same system on the same data in the wordings of a run."""
     # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
     # cells.
@@ -191,14 +177,10 @@ def plan_dataset_with_text_counts(
     """A dataset, opened and counted. UsageError where it joins none of the tasks."""
     how = request.dataset(source)
     opened = opening.open_request_dataset(how)
-    wanted = [
-        find_registered_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)
-    ]
+    wanted = [find_registered_task(name, registry) for name in order_tasks(request.tasks or TASK_NAMES, TASK_NAMES)]
     tasks, languages, distinct = [], {}, set[tuple[str, str, str]]()
     for what in choose_tasks_for_dataset(source, opened, wanted, protocol, import_attribute(registry)):
-        parts = load_language_slices(
-            what.name, how, request.limit, request.seed, request.options.languages, registry
-        )
+        parts = load_language_slices(what.name, how, request.limit, request.seed, request.options.languages, registry)
         distinct.update((text.lang, text.text, text.place) for text in asked(what.name, parts))
         texts = sum(count_encoded_texts(what, part.data) for part in parts)
         planned = [plan_task(what.name, part, what.size, texts) for part in parts]
@@ -432,11 +414,7 @@ class LLMTextRewriter(UnlimitedRunsParaphraser, ABC):
             if not again:
                 break
         return replace(
-            drawn,
-            attempts=attempt + 1,
-            seed=question.sampling.seed or 0,
-            seconds=seconds,
-            rejected=tuple(rejected),
+            drawn, attempts=attempt + 1, seed=question.sampling.seed or 0, seconds=seconds, rejected=tuple(rejected)
         )
 
     async def _request_wording_and_check_retry(
@@ -446,10 +424,7 @@ class LLMTextRewriter(UnlimitedRunsParaphraser, ABC):
         begun = perf_counter()
         try:
             answer = await self.chat.complete(
-                question.messages,
-                sampling=question.sampling,
-                schema=question.schema,
-                attempt=question.attempt,
+                question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
             )
         except Unanswered as error:
             self._hope.answered()
@@ -482,18 +457,14 @@ def make_standings_over_wordings(
     on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `RunScoresAndDrops`."""
     group = map_systems_to_method_groups(layout)
     for task_name, headline in headlines:
-        datasets = (
-            [] if task_name == OVERALL else [dataset.name for dataset in layout.list_task_datasets(task_name)]
-        )
+        datasets = [] if task_name == OVERALL else [dataset.name for dataset in layout.list_task_datasets(task_name)]
         for system in layout.systems:
             of = group.get((task_name, system.name), REFERENCE)
             # Over one dataset is on it: the row would stand twice.
             for dataset in datasets if len(datasets) > 1 else ():
                 score = levels.on_dataset(task_name, dataset, system.name, ALL).score
                 yield SystemStanding(task_name, dataset, headline, score, of)
-            yield SystemStanding(
-                task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of
-            )
+            yield SystemStanding(task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of)
 
 
 PARAPHRASES = "paraphrases"
@@ -525,18 +496,12 @@ class ParaphraseSetFiller:
     `told` stands before the name of who writes, where progress is shown."""
 
     def __init__(
-        self,
-        paraphrases: sets.ParaphraseSet,
-        ledger: Ledger,
-        listener: SilentListener,
-        told: str = "paraphrases by",
+        self, paraphrases: sets.ParaphraseSet, ledger: Ledger, listener: SilentListener, told: str = "paraphrases by"
     ) -> None:
         self.paraphrases, self.ledger, self.listener, self.told = paraphrases, ledger, listener, told
         self._seen: set[tuple[str, str, int]] = set()
 
-    def write(
-        self, datasets: Sequence[Any], sources: Sequence[WordingOrigin], seeds: Seeds, asked: Wished
-    ) -> None:
+    def write(self, datasets: Sequence[Any], sources: Sequence[WordingOrigin], seeds: Seeds, asked: Wished) -> None:
         """Have every text of every run worded. BudgetExceeded when the money ends, ModelError for a paraphraser that
         cannot be had; what was answered is in the answer cache."""
         for source in sources:
@@ -631,17 +596,11 @@ def forecast_evaluation_costs(
             rounds = sum(len(seeds[source.name, dataset.name]) for source in sources)
             for planned in dataset.tasks:
                 if planned.task == name:
-                    yield from forecaster.cells(
-                        _estimate_task_effort(plan, dataset, planned, tokenizer, rounds)
-                    )
+                    yield from forecaster.cells(_estimate_task_effort(plan, dataset, planned, tokenizer, rounds))
 
 
 def _estimate_task_effort(
-    plan: WordedPlan,
-    dataset: PlannedDatasetToParaphrase,
-    planned: PlannedTask,
-    tokenizer: Tokenizer,
-    rounds: int,
+    plan: WordedPlan, dataset: PlannedDatasetToParaphrase, planned: PlannedTask, tokenizer: Tokenizer, rounds: int
 ) -> TaskWorkloadForForecast:
     what, parts = find_registered_task(planned.task, plan.registry), plan.parts(dataset, planned.task)
     texts = [text for part in parts for _, text in what.texts(part.data)]

@@ -25,8 +25,9 @@ def classify_language_as_english_or_other(lang: str) -> str | None:
     """English, other languages, or a pair of the two (`ara-eng`); None where the language is not known.
 
     >>> (classify_language_as_english_or_other("en-US"), classify_language_as_english_or_other("pt-BR"),
-    classify_language_as_english_or_other("ara-eng"), ... classify_language_as_english_or_other("mul")) ('English',
-    'other languages', 'English and another', None)
+    ...     classify_language_as_english_or_other("ara-eng"),
+    ... classify_language_as_english_or_other("mul"))
+    ('English', 'other languages', 'English and another', None)
     """
     if lang in _UNSTATED:
         return None
@@ -189,9 +190,7 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
     for entry in entries or ():
         name, _, number = entry.rpartition("=")
         if not name or not number.isdecimal():
-            raise UsageError(
-                f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
-            )
+            raise UsageError(f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443.")
         seeds.append((name, int(number)))
     return tuple(seeds)
 
@@ -200,9 +199,7 @@ def parse_last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ..
 class RewordingRepeatOptions:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
-    runs: int = option(
-        6, "Number of runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS
-    )
+    runs: int = option(6, "Number of runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
         None, "Add runs until every change is known to within this many points (95%, over runs).",
         value="POINTS", group=STATISTICS
@@ -222,9 +219,7 @@ def check_run_counts(runs: int, until_ci: float | None, max_runs: int) -> None:
     if runs < 1:
         raise UsageError(f"{runs} runs are not possible.", mend="Use 1 or more.")
     if until_ci is not None and until_ci <= 0:
-        raise UsageError(
-            f"--until-ci is {until_ci}.", mend="Use a number of points above 0, for example 0.5."
-        )
+        raise UsageError(f"--until-ci is {until_ci}.", mend="Use a number of points above 0, for example 0.5.")
     if until_ci is not None and not 2 <= runs <= max_runs:
         raise UsageError(
             f"--until-ci needs at least two runs and at most --max-runs {max_runs}, but --runs is {runs}.",
@@ -294,13 +289,7 @@ def measure_wording_quality(rows: Iterable[ParaphraseOutcome]) -> WordingQuality
 
 
 def make_wording_quality_rows(
-    rows: Sequence[ParaphraseOutcome],
-    *,
-    dataset: str,
-    system: str,
-    variant: str,
-    seed: int,
-    protocol: str = "pteb",
+    rows: Sequence[ParaphraseOutcome], *, dataset: str, system: str, variant: str, seed: int, protocol: str = "pteb"
 ) -> list[ResultRow]:
     """The quality as result rows of the task `paraphrases`: of all texts and, where there are several, of each language
     (`subset`, without outcomes that no text of it had).
@@ -331,9 +320,7 @@ def _iterate_quality_measure_values(quality: WordingQuality) -> Iterable[tuple[s
     counts = {"copied": quality.copied_text_count, "failed": quality.failed, "duplicates": quality.duplicates}
     counts["retries"] = quality.retries
     counts |= {f"rejected:{outcome}": quality.rejected.get(outcome, 0) for outcome in REJECTED}
-    counts |= {
-        f"failed:{outcome}": quality.outcomes.get(outcome, 0) for outcome in (*REJECTED, "failed", "missing")
-    }
+    counts |= {f"failed:{outcome}": quality.outcomes.get(outcome, 0) for outcome in (*REJECTED, "failed", "missing")}
     counts |= {f"rejected:{outcome}": n for outcome in OF_MEANING if (n := quality.rejected.get(outcome, 0))}
     counts |= {f"failed:{outcome}": n for outcome in OF_MEANING if (n := quality.outcomes.get(outcome, 0))}
     for measure, count in counts.items():

@@ -13,11 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from embassay.contracts import Kind
 from embassay.errors import UsageError
-from embassay.protocols.kernel.comparisons import (
-    SystemHeadlineValue,
-    average_headline_components,
-    stack_replicates,
-)
+from embassay.protocols.kernel.comparisons import SystemHeadlineValue, average_headline_components, stack_replicates
 from embassay.protocols.kernel.estimates import TOO_FEW, clip_drop_interval
 from embassay.protocols.tasks.task import find_headline_bounds
 from embassay.randomness import make_seeded_generator
@@ -75,9 +71,7 @@ def list_planned_systems_and_datasets(plan: Any) -> tuple[tuple[SystemInRun, ...
 
 def _make_dataset_in_run(dataset: Any) -> DatasetInRun:
     languages = dict.fromkeys(lang for langs in dataset.languages.values() for lang in langs)
-    return DatasetInRun(
-        dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks), tuple(languages)
-    )
+    return DatasetInRun(dataset.name, dataset.lang, tuple(part.task for part in dataset.tasks), tuple(languages))
 
 
 @dataclass(frozen=True)
@@ -169,9 +163,7 @@ def list_scopes_with_systems(layout: WordingRunSetup) -> Iterator[SystemsOnTask]
             yield SystemsOnTask(name, name, everyone)
             continue
         yield SystemsOnTask(name, name, having)
-        yield SystemsOnTask(
-            f"{name}:classical", name, tuple(system for system in everyone if system not in having)
-        )
+        yield SystemsOnTask(f"{name}:classical", name, tuple(system for system in everyone if system not in having))
 
 
 Floats = NDArray[np.float64]
@@ -329,9 +321,7 @@ def needs_more_runs(deltas: ArrayLike, points: float) -> bool:
     (True, False)
     """
     if not points > 0:
-        raise UsageError(
-            f"The target half-width is {points} points.", mend="Use a number above 0, such as 0.5."
-        )
+        raise UsageError(f"The target half-width is {points} points.", mend="Use a number above 0, such as 0.5.")
     values = np.asarray(deltas, dtype=np.float64)
     return bool((100 * compute_drop_half_widths(values)[~np.isnan(values).any(axis=-1)] > points).any())
 
@@ -393,9 +383,7 @@ def average_runs_and_sources(
             return SystemScoreAndDrop.none(system, runs.reason)
     drawn = [_draw_run_shares_in_resamples(dataset, runs, seed, resamples) for runs in sources]
     units = min(runs.n if runs.units is None else runs.units for runs in sources)
-    score = _average_score_over_paraphrase_sources(
-        [(runs.scores, runs.score_draws) for runs in sources], drawn, units
-    )
+    score = _average_score_over_paraphrase_sources([(runs.scores, runs.score_draws) for runs in sources], drawn, units)
     original = _average_score_over_paraphrase_sources(
         [(runs.originals, runs.original_draws) for runs in sources], drawn, units
     )
@@ -406,9 +394,7 @@ def average_runs_and_sources(
     return SystemScoreAndDrop(
         system,
         SystemHeadlineValue.of(system, score, words, n, bounds),
-        SystemHeadlineValue.of(
-            system, original, f"the original items that every run has; {words}", n, bounds
-        ),
+        SystemHeadlineValue.of(system, original, f"the original items that every run has; {words}", n, bounds),
         SystemHeadlineValue.of(
             system, delta, f"paired by item; {words}", n, (bounds[0] - bounds[1], bounds[1] - bounds[0])
         ),
@@ -460,9 +446,7 @@ def _average_score_over_paraphrase_sources(
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = average_headline_components(
-        [_average_paraphrase_runs_of_source(*source, runs) for source, runs in pairs]
-    )
+    mean = average_headline_components([_average_paraphrase_runs_of_source(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
         # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
@@ -476,9 +460,7 @@ def _average_score_over_paraphrase_sources(
     return replace(mean, strata=tuple(strata))
 
 
-def _average_paraphrase_runs_of_source(
-    values: Floats, draws: Floats, drawn: Floats | None
-) -> HeadlineComponent:
+def _average_paraphrase_runs_of_source(values: Floats, draws: Floats, drawn: Floats | None) -> HeadlineComponent:
     """The mean over runs. `draws` (runs, resamples) are the replicates of the items, `drawn` (resamples, runs) the
     share that each run has in a replicate."""
     mean = float(values.mean())
@@ -577,9 +559,7 @@ def make_score_and_drop_rows(
         )  # fmt: skip
 
 
-def make_original_row(
-    layout: WordingRunSetup, task: str, headline: str, original: SystemHeadlineValue
-) -> ResultRow:
+def make_original_row(layout: WordingRunSetup, task: str, headline: str, original: SystemHeadlineValue) -> ResultRow:
     """Make the result row of the original score over datasets or tasks."""
     low, high = original.interval
     return ResultRow(
@@ -638,9 +618,7 @@ class RunScoresAndDrops:
         """The original score on a dataset."""
         return replace(self.cells.original(task, dataset, system), bounds=self._find_score_bounds(task))
 
-    def on_dataset(
-        self, task: str, dataset: str, system: str, label: str = ALL, lang: str = ""
-    ) -> SystemScoreAndDrop:
+    def on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> SystemScoreAndDrop:
         """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
         return self._on_dataset(task, dataset, system, label, lang)
 
@@ -651,10 +629,7 @@ class RunScoresAndDrops:
     def _compute_dataset_score_and_drop(
         self, task: str, dataset: str, system: str, label: str, lang: str
     ) -> SystemScoreAndDrop:
-        sources = [
-            self.cells.runs(task, dataset, system, source, lang)
-            for source in self.layout.select_sources(label)
-        ]
+        sources = [self.cells.runs(task, dataset, system, source, lang) for source in self.layout.select_sources(label)]
         return average_runs_and_sources(
             dataset, system, sources, seed=self.layout.seed, resamples=self.layout.resamples,
             bounds=self._find_score_bounds(task)

@@ -100,13 +100,7 @@ class ParaphraseSet:
         return tuple(file.seed for file in self.source(source).list_dataset_files(dataset))
 
     def keep(
-        self,
-        source: str,
-        dataset: str,
-        seed: int,
-        rows: Sequence[ParaphraseOutcome],
-        *,
-        fingerprint: str = "",
+        self, source: str, dataset: str, seed: int, rows: Sequence[ParaphraseOutcome], *, fingerprint: str = ""
     ) -> None:
         """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
         content = _encode_rows_as_parquet(rows, dataset)
@@ -202,8 +196,7 @@ class ParaphraseSet:
 
     def _save_paraphrase_set_manifest(self) -> None:
         write_file_atomically(
-            self.path / "manifest.json",
-            format_value_as_json(self._manifest.model_dump(mode="json"), indent=1) + "\n",
+            self.path / "manifest.json", format_value_as_json(self._manifest.model_dump(mode="json"), indent=1) + "\n"
         )
 
 
@@ -217,8 +210,7 @@ def _encode_rows_as_parquet(rows: Sequence[ParaphraseOutcome], dataset: str) -> 
 
     types = {"attempts": pl.Int64, "seed": pl.Int64, "seconds": pl.Float64}
     columns = [
-        pl.Series(name, [getattr(row, name) for row in rows], dtype=types.get(name, pl.String))
-        for name in COLUMNS
+        pl.Series(name, [getattr(row, name) for row in rows], dtype=types.get(name, pl.String)) for name in COLUMNS
     ]
     columns.append(pl.Series("dataset", [dataset] * len(rows), dtype=pl.String))
     buffer = io.BytesIO()
@@ -269,9 +261,7 @@ class WordingSource(BaseModel):
         """Add a run on a dataset, in place of one with the same seed."""
         kept = self.datasets.setdefault(dataset, DatasetParaphraseFiles())
         kept.fingerprint = fingerprint or kept.fingerprint
-        kept.runs = sorted(
-            [*(run for run in kept.runs if run.seed != file.seed), file], key=lambda file: file.seed
-        )
+        kept.runs = sorted([*(run for run in kept.runs if run.seed != file.seed), file], key=lambda file: file.seed)
 
 
 class SetManifest(BaseModel):
@@ -315,9 +305,7 @@ class DatasetOwnParaphrases:
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
         """first, first + 1 ...; UsageError where texts of the dataset have fewer wordings than runs."""
-        there = (
-            [self._runs[dataset]] if dataset in self._runs else [] if dataset else list(self._runs.values())
-        )
+        there = [self._runs[dataset]] if dataset in self._runs else [] if dataset else list(self._runs.values())
         most = min(there, default=0)
         if runs > most:
             raise UsageError(
@@ -357,10 +345,7 @@ class StoredWordingSource:
 
     def __init__(self, name: str, stored: ParaphraseSet, source: WordingSource) -> None:
         self.name, self._set, self._source = name, stored, source
-        files = {
-            dataset: [(file.seed, file.digest) for file in kept.runs]
-            for dataset, kept in source.datasets.items()
-        }
+        files = {dataset: [(file.seed, file.digest) for file in kept.runs] for dataset, kept in source.datasets.items()}
         self.identity = f"stored:{source.identity}:{digest_json(files)}"
         # Two at a time: a set of many runs should not stay in memory whole.
         self._wordings = lru_cache(maxsize=2)(self._index_run_paraphrases)
@@ -409,9 +394,7 @@ class StoredWordingSource:
                 yield position, replace(kept, lang=text.lang)
         hear(len(asked))
 
-    def index_known_paraphrases(
-        self, dataset: str, seed: int
-    ) -> Mapping[tuple[str, str, str], ParaphraseOutcome]:
+    def index_known_paraphrases(self, dataset: str, seed: int) -> Mapping[tuple[str, str, str], ParaphraseOutcome]:
         """(text, language, place) -> what the set has of it in the run with this seed, and with an empty language that
         of any; of all its datasets where it does not have this one."""
         return self._wordings(dataset if dataset in self._source.datasets else "", seed)
@@ -422,9 +405,7 @@ class StoredWordingSource:
         common = [set(self._set.list_kept_seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
-    def _index_run_paraphrases(
-        self, dataset: str, seed: int
-    ) -> dict[tuple[str, str, str], ParaphraseOutcome]:
+    def _index_run_paraphrases(self, dataset: str, seed: int) -> dict[tuple[str, str, str], ParaphraseOutcome]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
         by_text: dict[tuple[str, str, str], ParaphraseOutcome] = {}
@@ -465,9 +446,7 @@ def _make_outcome_of_recorded_wording(
 
 
 def _make_missing_paraphrase(asked: TextToParaphrase, seed: int, reason: str) -> ParaphraseOutcome:
-    return ParaphraseOutcome(
-        asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed
-    )
+    return ParaphraseOutcome(asked.text, asked.lang, asked.place, "", "missing", reason, attempts=0, seed=seed)
 
 
 _LONG = ("dataset", "run_seed", *COLUMNS)
@@ -494,9 +473,7 @@ def export_paraphrases(stored: ParaphraseSet, source: str, file: Path) -> Export
         return _export_paraphrases_as_long_csv(stored, source, file)
     if file.suffix == ".jsonl":
         return _export_wordings_grouped_by_text(stored, source, file)
-    raise UsageError(
-        f"Cannot export paraphrases to {file}.", mend="Use a file name ending in .jsonl or .csv."
-    )
+    raise UsageError(f"Cannot export paraphrases to {file}.", mend="Use a file name ending in .jsonl or .csv.")
 
 
 def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 1337) -> ParaphraseSet:
@@ -528,9 +505,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     )
     paraphrase_set = ParaphraseSet.open_or_create_in_folder(folder)
     paraphrase_set.add(
-        WordingSource(
-            name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}"
-        )
+        WordingSource(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}")
     )
     for (dataset, run), own in runs.items():
         paraphrase_set.keep(name, dataset, run, own)
@@ -594,13 +569,9 @@ def _read_wording_runs_in_wide_form(rows: Iterator[SourceRow], name: str, first:
         wordings = read_text_list_cell(row, "paraphrases")
         seeds = row.cells.get("seeds") or range(first, first + len(wordings))
         if isinstance(seeds, str) or len(seeds) != len(wordings):
-            raise _make_unreadable_table_cell_error(
-                row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds)
-            )
+            raise _make_unreadable_table_cell_error(row, "seeds", f"a list of {len(wordings)} seeds", repr(seeds))
         for seed, wording in zip(seeds, wordings, strict=True):
-            outcome: Outcome = (
-                "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
-            )
+            outcome: Outcome = "missing" if not wording else "copied" if wording.strip() == text.strip() else "ok"
             place = (_read_cell(row, "dataset") or name, int(seed))
             paraphrase = ParaphraseOutcome(
                 text, _read_cell(row, "lang") or "und", "", wording or "", outcome, attempts=0, seed=int(seed)
@@ -615,9 +586,7 @@ def _read_wording_runs_in_long_form(rows: Iterator[SourceRow], name: str) -> Run
         wording = _read_cell(row, "wording")
         outcome = _read_cell(row, "outcome") or ("ok" if wording else "missing")
         if outcome not in get_args(Outcome):
-            raise _make_unreadable_table_cell_error(
-                row, "outcome", ", ".join(get_args(Outcome)), repr(outcome)
-            )
+            raise _make_unreadable_table_cell_error(row, "outcome", ", ".join(get_args(Outcome)), repr(outcome))
         text = _read_cell(row, "text")
         if outcome in USABLE and text.strip() and not wording.strip():
             raise _make_unreadable_table_cell_error(

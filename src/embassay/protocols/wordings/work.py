@@ -18,11 +18,7 @@ from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import MOST_LOST, bootstrap_interval, clip_interval_to_bounds
 from embassay.protocols.kernel.groups import map_items_to_group_leader
-from embassay.protocols.kernel.inputs import (
-    SystemWithCachedVectors,
-    charge_calls_to_account,
-    open_request_dataset,
-)
+from embassay.protocols.kernel.inputs import SystemWithCachedVectors, charge_calls_to_account, open_request_dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import OriginalAndParaphrasedData, Task
 from embassay.protocols.tasks.task import (
@@ -60,12 +56,7 @@ def find_registered_task(name: str, registry: str = PTEB_TASKS) -> Task:
 
 @lru_cache(maxsize=4)
 def load_language_slices(
-    name: str,
-    request: DatasetRequest,
-    limit: int | None,
-    seed: int,
-    languages: str,
-    registry: str = PTEB_TASKS,
+    name: str, request: DatasetRequest, limit: int | None, seed: int, languages: str, registry: str = PTEB_TASKS
 ) -> tuple[LoadedDataset[Any], ...]:
     """The dataset in the task's shape, one for each of its languages, or one for all where they are `pooled`.
 
@@ -133,9 +124,7 @@ class RewordedDataset:
 def make_dataset_in_original_wording(what: Task, data: Any, *, tidy: bool = False) -> RewordedDataset:
     """The data in its own words; `tidy` takes blanks out before closing punctuation [A19]."""
     n = what.size(data)
-    return RewordedDataset(
-        OriginalAndParaphrasedData(data, _tidy_blanks_in_data(what, data) if tidy else data, n, n)
-    )
+    return RewordedDataset(OriginalAndParaphrasedData(data, _tidy_blanks_in_data(what, data) if tidy else data, n, n))
 
 
 def replace_texts_by_wordings(  # noqa: PLR0913
@@ -180,15 +169,10 @@ def replace_texts_by_wordings(  # noqa: PLR0913
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, find_wording)
     if tidy:
-        sides = (
-            _tidy_blanks_in_data(what, reworded.original),
-            _tidy_blanks_in_data(what, reworded.paraphrased),
-        )
+        sides = (_tidy_blanks_in_data(what, reworded.original), _tidy_blanks_in_data(what, reworded.paraphrased))
         reworded = replace(reworded, original=sides[0], paraphrased=sides[1])
     counts = {"texts_asked": len(asked), "texts_not_worded": len(failed)}
-    reason, warning = (
-        ("", "") if keep_failed else _find_failure_reason_and_warning(failed, len(asked), most_lost)
-    )
+    reason, warning = ("", "") if keep_failed else _find_failure_reason_and_warning(failed, len(asked), most_lost)
     return RewordedDataset(reworded, reason, warning, counts)
 
 
@@ -200,9 +184,7 @@ def _make_missing_paraphrase(text: str, lang: str) -> ParaphraseOutcome:
     return ParaphraseOutcome(text, lang, "", "", "missing", "the text is not in the set", attempts=0)
 
 
-def _find_failure_reason_and_warning(
-    failed: list[ParaphraseOutcome], asked: int, most: float
-) -> tuple[str, str]:
+def _find_failure_reason_and_warning(failed: list[ParaphraseOutcome], asked: int, most: float) -> tuple[str, str]:
     """Why there is no score, or a warning that more than `most` were let pass; empty where few enough failed."""
     if len(failed) <= most * asked:
         return "", ""
@@ -267,24 +249,16 @@ class PtebJob(inputs.EvaluationJob):
 
 
 def evaluate_pteb_cell(
-    job: PtebJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: PtebJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with its components by language, and the counts of what was encoded and charged."""
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
-    parts = load_language_slices(
-        job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry
-    )
+    parts = load_language_slices(job.task, job.dataset, job.limit, job.seed, job.options.languages, job.registry)
     with charge_calls_to_account(ledger, opened.system.name) as calls:
         outcomes = []
         for part in parts:
             worded = [text for _, text in job.what.texts(part.data)]
-            with reserve_memory(
-                estimate_dataset_part_memory(opened.system, part.data, worded, job.options.resamples)
-            ):
+            with reserve_memory(estimate_dataset_part_memory(opened.system, part.data, worded, job.options.resamples)):
                 context = _make_dataset_task_context(job, part, several=len(parts) > 1)
                 outcomes.append(_CellLanguageEvaluation(job, opened, part, context).outcome())
     outcome = _join_language_outcomes(job, parts, outcomes)
@@ -302,9 +276,7 @@ def _make_dataset_task_context(job: PtebJob, part: LoadedDataset[Any], *, severa
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = map_items_to_group_leader(part.data)
     seed = job.seed if job.evaluated_with is None else job.evaluated_with
-    return PtebContext(
-        name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed
-    )
+    return PtebContext(name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed)
 
 
 class _CellLanguageEvaluation:
@@ -327,9 +299,7 @@ class _CellLanguageEvaluation:
         components = {"score": self._extract_headline_component(scored)}
         if self.job.run is not None:
             components["original"] = self._find_original_score_component(both)
-            rest = drop_failed_texts_from_paraphrases(
-                self.task, both, getattr(self.opened.system, "failures", {})
-            )
+            rest = drop_failed_texts_from_paraphrases(self.task, both, getattr(self.opened.system, "failures", {}))
             if rest is not both and all(component.value is not None for component in components.values()):
                 scored, both = self._rescore_without_unencoded_texts(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
@@ -420,9 +390,7 @@ def _join_language_outcomes(
         }
         if by_language:
             components[name] = average_language_components(by_language)
-            components |= (
-                {f"{name}:{lang}": component for lang, component in by_language.items()} if several else {}
-            )
+            components |= {f"{name}:{lang}": component for lang, component in by_language.items()} if several else {}
     methods = [outcome.scores[0].method for outcome in outcomes]
     for suffix, subset in [("", ""), *((f":{part.lang}", part.lang) for part in parts if several)]:
         if f"score{suffix}" in components:
@@ -442,9 +410,7 @@ def _iterate_score_rows_of_cell(
     job: PtebJob, headline: str, components: Components, suffix: str, subset: str, methods: Sequence[str]
 ) -> Iterator[Score]:
     """The headline and, for a run, the drop and the original on what was kept."""
-    method = (
-        methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
-    )
+    method = methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
     score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
     least, most = bounds = find_headline_bounds(headline)
     yield _make_score_from_component(job, headline, score, subset, method, bounds)
@@ -469,9 +435,7 @@ def average_language_components(by_language: Mapping[str, HeadlineComponent]) ->
     parts = list(by_language.values())
     for lang, part in by_language.items():
         if part.value is None:
-            return HeadlineComponent(
-                None, 0, reason=f"{lang}: {part.reason}" if len(parts) > 1 else part.reason
-            )
+            return HeadlineComponent(None, 0, reason=f"{lang}: {part.reason}" if len(parts) > 1 else part.reason)
     if len(parts) == 1:
         return parts[0]
     has_interval = all(len(part.replicates) for part in parts)
@@ -489,9 +453,7 @@ def subtract_components(a: HeadlineComponent, b: HeadlineComponent) -> HeadlineC
             return HeadlineComponent(None, part.n, reason=part.reason)
     paired = len(a.replicates) == len(b.replicates)
     value = (a.value or 0.0) - (b.value or 0.0)
-    return HeadlineComponent(
-        value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units
-    )
+    return HeadlineComponent(value, a.n, a.replicates - b.replicates if paired else a.replicates[:0], units=a.units)
 
 
 def _make_undefined_headline_component(scored: TaskOutcome) -> HeadlineComponent:

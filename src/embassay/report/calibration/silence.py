@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from embassay.document.blocks import (
-    Block,
-    Column,
-    Heading,
-    ParagraphBlock,
-    Said,
-    Table,
-    TableCell,
-    make_number_columns,
-)
+from embassay.document.blocks import Block, Column, Heading, ParagraphBlock, Said, Table, TableCell, make_number_columns
 from embassay.protocols.calibration.options import ANSWERED, LOSS, SILENT, SILENT_BELOW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
@@ -45,13 +36,10 @@ def show_silence_thresholds(record: RunRecord, board: SystemBoard) -> Iterator[B
 
 def _sort_silence_signals(record: RunRecord, rows: Sequence[ResultRow]) -> list[ResultRow]:
     """By system and kind of question, and of each the signal first that tells answerable questions best."""
-    losses = {
-        (r.system, r.subset, r.variant): r.value or 0.0 for r in record.rows.values() if r.measure == LOSS
-    }
+    losses = {(r.system, r.subset, r.variant): r.value or 0.0 for r in record.rows.values() if r.measure == LOSS}
     kinds = list(dict.fromkeys(row.subset for row in rows))
     return sorted(
-        rows,
-        key=lambda r: (r.system, kinds.index(r.subset), losses.get((r.system, r.subset, r.variant), 0.0)),
+        rows, key=lambda r: (r.system, kinds.index(r.subset), losses.get((r.system, r.subset, r.variant), 0.0))
     )
 
 
@@ -69,9 +57,7 @@ _SIGNALS = {
 }
 
 
-def _explain_best_silence_signals(
-    record: RunRecord, row: BoardRow, arguments: Mapping[str, Any]
-) -> Iterator[str]:
+def _explain_best_silence_signals(record: RunRecord, row: BoardRow, arguments: Mapping[str, Any]) -> Iterator[str]:
     """What the best signal can do about each kind of question, and why where it can do nothing."""
     of_run = [r for r in record.rows.values() if r.measure == SILENT_BELOW and r.system == row.system.name]
     told: set[str] = set()
@@ -82,13 +68,9 @@ def _explain_best_silence_signals(
         yield _explain_best_silence_signal(record, row.label, best, arguments)
 
 
-def _explain_best_silence_signal(
-    record: RunRecord, label: str, best: ResultRow, arguments: Mapping[str, Any]
-) -> str:
+def _explain_best_silence_signal(record: RunRecord, label: str, best: ResultRow, arguments: Mapping[str, Any]) -> str:
     if best.value is None:
-        return (
-            f"{label}, {best.subset} questions: {best.reason}." if best.subset else f"{label}: {best.reason}."
-        )
+        return f"{label}, {best.subset} questions: {best.reason}." if best.subset else f"{label}: {best.reason}."
     silent, aim = numbers.format_percent(arguments["silent"]), numbers.format_percent(arguments["answered"])
     said = (
         f"{label}, {best.subset} questions: answer if {_SIGNALS[best.variant]} is above {SCORE.text(best.value)}. "
@@ -100,9 +82,7 @@ def _explain_best_silence_signal(
     if answered is None or answered.ci_low is None:
         return f"{said}."
     confidence = numbers.format_percent(arguments["options"]["confidence"])
-    short = (
-        f" It is not certain that {aim} of them get one." if answered.ci_low < arguments["answered"] else ""
-    )
+    short = f" It is not certain that {aim} of them get one." if answered.ci_low < arguments["answered"] else ""
     least = numbers.format_percent(answered.ci_low)
     return f"{said}, and at least {least} of questions with evidence get an answer ({confidence} confidence).{short}"
 

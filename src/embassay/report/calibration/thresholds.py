@@ -98,9 +98,7 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     datasets = record.datasets(name_calibrated_task(record))
     best = _find_best_calibrated_system(record, rows, datasets)
     bars = [
-        row
-        for dataset in datasets
-        if (row := _find_threshold_result(record, best, dataset, PRECISION)) is not None
+        row for dataset in datasets if (row := _find_threshold_result(record, best, dataset, PRECISION)) is not None
     ]
     held = [row for row in bars if row.value is not None]
     promise = _state_precision_promise(record, best, rows, held, datasets)
@@ -111,17 +109,11 @@ def calibration_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         _say_calibration_skill(record, best, skill),
         *_say_worst_calibrated_kind(worst),
     )
-    return VerdictText(
-        _say_precision_promise(record, best, promise), lede, (promise, *reached, skill, *worst)
-    )
+    return VerdictText(_say_precision_promise(record, best, promise), lede, (promise, *reached, skill, *worst))
 
 
 def _state_precision_promise(
-    record: RunRecord,
-    best: BoardRow,
-    rows: Sequence[BoardRow],
-    held: Sequence[ResultRow],
-    datasets: Sequence[str],
+    record: RunRecord, best: BoardRow, rows: Sequence[BoardRow], held: Sequence[ResultRow], datasets: Sequence[str]
 ) -> Claim:
     """From which similarity on the leader keeps the requested precision, and on how many datasets; or that no
     system does."""
@@ -130,14 +122,7 @@ def _state_precision_promise(
         return Claim(best.system.name, "misses", PRECISION, margin=aim, of=len(rows), kind="promise")
     value = held[0].value if len(datasets) == 1 else None
     return Claim(
-        best.system.name,
-        "keeps",
-        PRECISION,
-        value=value,
-        margin=aim,
-        n=len(held),
-        of=len(datasets),
-        kind="promise",
+        best.system.name, "keeps", PRECISION, value=value, margin=aim, n=len(held), of=len(datasets), kind="promise"
     )
 
 
@@ -154,9 +139,7 @@ def _say_precision_promise(record: RunRecord, best: BoardRow, claim: Claim) -> S
     return (name, f" guarantees {aim} precision on {claim.n} of {claim.of} datasets")
 
 
-def _state_threshold_recall(
-    record: RunRecord, best: BoardRow, held: Sequence[ResultRow]
-) -> tuple[Claim, ...]:
+def _state_threshold_recall(record: RunRecord, best: BoardRow, held: Sequence[ResultRow]) -> tuple[Claim, ...]:
     """State what share the first promised threshold finds; nothing without one."""
     for result in held[:1]:
         where = {"dataset": result.dataset, "variant": PRECISION}
@@ -172,13 +155,9 @@ def _make_calibration_skill_claim(best: BoardRow) -> Claim:
     return make_value_claim(best.system.name, "skill", best.lead.value, low, high)
 
 
-def _find_best_calibrated_system(
-    record: RunRecord, rows: Sequence[BoardRow], datasets: Sequence[str]
-) -> BoardRow:
+def _find_best_calibrated_system(record: RunRecord, rows: Sequence[BoardRow], datasets: Sequence[str]) -> BoardRow:
     """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
-    return max(
-        rows, key=lambda row: (len(_list_promised_thresholds(record, row, datasets)), -rows.index(row))
-    )
+    return max(rows, key=lambda row: (len(_list_promised_thresholds(record, row, datasets)), -rows.index(row)))
 
 
 def _list_promised_thresholds(record: RunRecord, row: BoardRow, datasets: Sequence[str]) -> list[ResultRow]:
@@ -193,9 +172,7 @@ def make_threshold_strength_findings(run: ReportRun, system: str) -> Iterator[Sy
     datasets = record.datasets(name_calibrated_task(record))
     aim = numbers.format_percent(record.arguments["options"]["precision"])
     if held := _list_promised_thresholds(record, row, datasets):
-        said = (
-            f"guarantees {aim} precision at {SCORE.text(held[0].value or 0.0)} or above ({held[0].dataset})"
-        )
+        said = f"guarantees {aim} precision at {SCORE.text(held[0].value or 0.0)} or above ({held[0].dataset})"
         more = f"; it has a threshold on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
         yield make_finding(run, f"{said}{more}", weight=2)
 
@@ -249,14 +226,10 @@ def _explain_threshold_confidence(record: RunRecord, system: str, threshold: Res
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
     interval = (
-        ""
-        if seen.ci_low is None or seen.ci_high is None
-        else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_format_percent_range(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.format_percent(given.value)} of samples like this one yield a threshold"
-    breaks = (
-        f"at most {numbers.format_percent(broken)} of all samples yield a threshold that breaks its guarantee"
-    )
+    breaks = f"at most {numbers.format_percent(broken)} of all samples yield a threshold that breaks its guarantee"
     share = (
         f"{numbers.format_percent(seen.value)}{interval} of the {seen.n:,} accepted "
         f"{_pick_calibration_wording(record).units} {_pick_calibration_wording(record).are}"
@@ -268,9 +241,7 @@ def _format_percent_range(low: float, high: float) -> str:
     return f"{numbers.format_percent(low)}–{numbers.format_percent(high)}"
 
 
-def _make_worst_calibrated_kind_claim(
-    record: RunRecord, best: BoardRow, datasets: Sequence[str]
-) -> tuple[Claim, ...]:
+def _make_worst_calibrated_kind_claim(record: RunRecord, best: BoardRow, datasets: Sequence[str]) -> tuple[Claim, ...]:
     """The kind of pairs on which the probability is furthest off; none where nobody needs to know."""
     gaps = [
         row
@@ -293,16 +264,12 @@ def _say_worst_calibrated_kind(claims: Sequence[Claim]) -> Iterator[Sentence]:
 
 
 def _explain_missing_calibration(record: RunRecord) -> str:
-    reasons = dict.fromkeys(
-        row.reason for row in record.rows.values() if row.reason and row.measure == "skill"
-    )
+    reasons = dict.fromkeys(row.reason for row in record.rows.values() if row.reason and row.measure == "skill")
     return f"{next(iter(reasons), 'No cell has ended')}."
 
 
 def _find_threshold_result(record: RunRecord, row: BoardRow, dataset: str, measure: str) -> ResultRow | None:
-    return record.find(
-        name_calibrated_task(record), row.system.name, "threshold", dataset=dataset, variant=measure
-    )
+    return record.find(name_calibrated_task(record), row.system.name, "threshold", dataset=dataset, variant=measure)
 
 
 def _select_probability_gap_rows(record: RunRecord, system: str, dataset: str) -> Iterator[ResultRow]:
@@ -330,26 +297,19 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "labels used to choose the threshold."
     )
     yield from (
-        replace(_make_similarity_threshold_table(record, board, dataset), title=dataset)
-        for dataset in datasets
+        replace(_make_similarity_threshold_table(record, board, dataset), title=dataset) for dataset in datasets
     )
     yield from (block for dataset in datasets for block in _show_value_of_more_labels(record, board, dataset))
     yield from show_silence_thresholds(record, board)
     yield from _show_mistake_costs(record, board)
-    yield from (
-        figure for dataset in datasets for figure in _draw_precision_recall_curves(record, board, dataset)
-    )
+    yield from (figure for dataset in datasets for figure in _draw_precision_recall_curves(record, board, dataset))
     yield Heading("Predicted and observed probabilities", "calibration-reliability")
-    yield from (
-        figure for dataset in datasets if (figure := _reliability_figure(record, board, dataset)) is not None
-    )
+    yield from (figure for dataset in datasets if (figure := _reliability_figure(record, board, dataset)) is not None)
     if not words.table:
         return
     yield Heading("Where the probability is inaccurate", "calibration-gaps")
     yield ParagraphBlock(words.table)
-    yield from (
-        replace(_probability_gap_table(record, board, dataset), title=dataset) for dataset in datasets
-    )
+    yield from (replace(_probability_gap_table(record, board, dataset), title=dataset) for dataset in datasets)
 
 
 def _show_value_of_more_labels(
@@ -395,9 +355,7 @@ def _make_similarity_threshold_table(record: RunRecord, board: SystemBoard, data
     rows = [[row.label, *_list_threshold_row_cells(record, row, dataset)] for row in board.rows]
     table = Table.of(f"thresholds-{dataset}", heads, rows)
     kinds = [row.system.kind for row in board.rows]
-    return replace(
-        table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True))
-    )
+    return replace(table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True)))
 
 
 def _list_threshold_row_cells(record: RunRecord, row: BoardRow, dataset: str) -> Iterator[Said | TableCell]:
@@ -414,9 +372,7 @@ def _list_threshold_row_cells(record: RunRecord, row: BoardRow, dataset: str) ->
 def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> Figure | None:
     drawn = [row for row in board.ranked if row.lead.value is not None][:MOST_DRAWN]
     series = tuple(
-        plots.NamedPlotLine(
-            row.label, tuple(_reliability_points(record, row.system.name, dataset)), row.system.kind
-        )
+        plots.NamedPlotLine(row.label, tuple(_reliability_points(record, row.system.name, dataset)), row.system.kind)
         for row in drawn
     )
     if not any(line.points for line in series):
@@ -446,9 +402,7 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
         summary = f"No threshold of {row.label} guarantees {numbers.format_percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
-            series.append(
-                plots.NamedPlotLine("promised", ((0.0, bar), (reached.value, bar)), row.system.kind)
-            )
+            series.append(plots.NamedPlotLine("promised", ((0.0, bar), (reached.value, bar)), row.system.kind))
             summary = (
                 f"{row.label}: at least {numbers.format_percent(aim)} precision is guaranteed at "
                 f"{SCORE.text(threshold.value or 0.0)} "
@@ -463,9 +417,7 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
         )  # fmt: skip
 
 
-def _list_precision_recall_points(
-    record: RunRecord, system: str, dataset: str
-) -> Iterator[tuple[float, ResultRow]]:
+def _list_precision_recall_points(record: RunRecord, system: str, dataset: str) -> Iterator[tuple[float, ResultRow]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     recall = {row.subset: row.value for row in rows if row.measure == "recall" and row.subset}
     for row in rows:
@@ -500,9 +452,7 @@ def _mistake_cost_table(record: RunRecord, board: SystemBoard, dataset: str) -> 
     rows: list[list[Said | TableCell]] = []
     for row in board.ranked:
         least, whole, none = (
-            record.find(
-                name_calibrated_task(record), row.system.name, "cost", dataset=dataset, variant=variant
-            )
+            record.find(name_calibrated_task(record), row.system.name, "cost", dataset=dataset, variant=variant)
             for variant in (COST, "accept all", "accept nothing")
         )
         threshold = _find_threshold_result(record, row, dataset, COST)
@@ -534,9 +484,7 @@ def _summarize_reliability_series(series: plots.NamedPlotLine) -> str:
 def _probability_gap_table(record: RunRecord, board: SystemBoard, dataset: str) -> Table:
     """Make the table of probability gaps: a line per kind of pair, a column per system."""
     gaps_of = {
-        row.system.name: {
-            gap.subset: gap for gap in _select_probability_gap_rows(record, row.system.name, dataset)
-        }
+        row.system.name: {gap.subset: gap for gap in _select_probability_gap_rows(record, row.system.name, dataset)}
         for row in board.ranked
     }
     kinds = dict.fromkeys(kind for gaps in gaps_of.values() for kind in gaps)
@@ -553,17 +501,13 @@ def _make_probability_gap_cell(row: ResultRow | None) -> TableCell:
         return TableCell(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
     small = (
-        ""
-        if low is None or high is None
-        else f"{numbers.format_change(low, 2)} to {numbers.format_change(high, 2)}"
+        "" if low is None or high is None else f"{numbers.format_change(low, 2)} to {numbers.format_change(high, 2)}"
     )
     exact = [str(value) for value in (row.value, low, high) if value is not None]
     return TableCell(numbers.format_change(row.value, 2), small, ",".join(exact))
 
 
-def calibration_view(
-    run: Path, record: RunRecord, board: SystemBoard, price: float | None = None
-) -> Iterator[Block]:
+def calibration_view(run: Path, record: RunRecord, board: SystemBoard, price: float | None = None) -> Iterator[Block]:
     """A calibration: verdict, thresholds of every system, what is missing and what more labels would bring, and where
     the files are."""
     yield calibration_verdict(record, board)
@@ -573,9 +517,7 @@ def calibration_view(
         table = _make_similarity_threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
         for row in board.ranked:
-            results = (
-                _find_threshold_result(record, row, dataset, measure) for measure in (PRECISION, RECALL)
-            )
+            results = (_find_threshold_result(record, row, dataset, measure) for measure in (PRECISION, RECALL))
             notes += [
                 f"{row.label} on {dataset}, {result.variant}: {result.reason}."
                 for result in results
@@ -584,9 +526,7 @@ def calibration_view(
     notes += [note.plain for note in list_run_notes(record)]
     for blocks in (show_silence_thresholds(record, board), _show_mistake_costs(record, board)):
         yield from (block for block in blocks if not isinstance(block, Heading))
-    yield CautionNotes(
-        tuple(notes), more=("The recall and precision next to a threshold describe the sample.",)
-    )
+    yield CautionNotes(tuple(notes), more=("The recall and precision next to a threshold describe the sample.",))
     for dataset in datasets:
         yield from _show_value_of_more_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
@@ -620,18 +560,14 @@ def calibration_check_view(checked: CalibrationShiftCheck) -> Iterator[Block]:
         for difference in likeness.differences
     )
     yield Table.of("likeness", heads, rows)
-    shares = ", ".join(
-        f"{measure} {numbers.format_percent(share)}" for measure, share in checked.accepted.items()
-    )
+    shares = ", ".join(f"{measure} {numbers.format_percent(share)}" for measure, share in checked.accepted.items())
     notes = [f"Share of new pairs accepted at each guaranteed threshold: {shares}."] if shares else []
     if checked.left_out:
         notes.append(f"Left out for an empty text: {numbers.format_noun_count(checked.left_out, 'pair')}.")
     if not likeness.is_similar_to_calibration_pairs:
         notes.append("Label some of the new pairs and calibrate on them.")
     elif not checked.kept:
-        notes.append(
-            "Pairs that look similar may still differ in meaning: only labels show whether a guarantee holds."
-        )
+        notes.append("Pairs that look similar may still differ in meaning: only labels show whether a guarantee holds.")
     yield CautionNotes(tuple(notes))
 
 

@@ -134,12 +134,8 @@ def _say_rank_of_system(run: ReportRun, row: BoardRow) -> Sentence:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
         place = f"Rank {row.rank} of {count_ranked_systems_and_name_kind(run, row)[0]} ranked systems {scope}"
     else:
-        place = (
-            numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
-        )
-    return (
-        f"{place}" + (f"; it is best, or cannot be told apart from the best, on {tasks}." if best else "."),
-    )
+        place = numbers.capitalise_unless_name(row.note) if row.note else f"No score {board.lead_title.lower()}"
+    return (f"{place}" + (f"; it is best, or cannot be told apart from the best, on {tasks}." if best else "."),)
 
 
 def _list_task_scores_with_place(run: ReportRun, row: BoardRow) -> tuple[ScoreAmongSystems, ...]:
@@ -194,11 +190,7 @@ def summarise_system(
 def _describe_ranks_of_system_in_runs(
     row: BoardRow, runs: Sequence[ReportRun], good: Sequence[SystemFinding]
 ) -> Sentence:
-    places = [
-        place
-        for run in runs
-        if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))
-    ]
+    places = [place for run in runs if run.board.tasks and (place := _say_rank_in_run(run, row, several=len(runs) > 1))]
     if places:
         return (name_row_system_in_sentence(row), f" has {'; '.join(places[:MOST_PLACES])}.")
     if good:
@@ -231,11 +223,7 @@ KINDS = {
     "hybrid": "A fusion of word and vector rankings",
     "run": "A file of rankings",
 }
-FACT_WORDS = {
-    "dims": "dimensions",
-    "max_tokens": "input limit, tokens",
-    "weights_mb": "weights in memory, MB",
-}
+FACT_WORDS = {"dims": "dimensions", "max_tokens": "input limit, tokens", "weights_mb": "weights in memory, MB"}
 HIDDEN = ("kind", "dim", "about", "role", "usd_per_million_tokens")
 """Facts that the card says elsewhere, or that say how a run used the system."""
 MOST_FINDINGS = 6
@@ -371,9 +359,7 @@ def _is_system_measured(run: ReportRun, name: str) -> bool:
     return findings is not None and any(name in stack.axes.values() for stack in findings.parts[0].stacks)
 
 
-def _iterate_comparisons_with_people(
-    runs: Sequence[ReportRun], name: str
-) -> Iterator[SystemVersusPeopleStatements]:
+def _iterate_comparisons_with_people(runs: Sequence[ReportRun], name: str) -> Iterator[SystemVersusPeopleStatements]:
     """What every study says of a system."""
     for run in runs:
         if run.record.kind == "hume":
@@ -400,9 +386,7 @@ def _collect_system_findings(
         if run.record.systems_by_name[name].kind != "reference"
         for say in (
             *always,
-            *map(
-                _load_finding_function, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())
-            ),
+            *map(_load_finding_function, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
         )
         for finding in say(run, run.board.row(name))
     ]
@@ -424,9 +408,7 @@ def _make_findings_of_failed_and_cut_texts(run: ReportRun, row: BoardRow) -> Ite
     if cut and seen >= cut:
         limit = record.systems_by_name[name].facts.get("max_tokens")
         at = f" at {numbers.format_count(limit)} tokens" if limit else " at its input limit"
-        yield make_finding(
-            run, f"truncates texts{at}: {numbers.format_share_with_count(cut / seen, seen)}", weight=2.5
-        )
+        yield make_finding(run, f"truncates texts{at}: {numbers.format_share_with_count(cut / seen, seen)}", weight=2.5)
 
 
 def _describe_system(system: SystemOfRun) -> str:

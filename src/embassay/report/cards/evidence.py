@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Kind
 from embassay.protocols.compare import is_higher_measure_better
 from embassay.protocols.kernel import tables
-from embassay.protocols.kernel.comparisons import (
-    CLASSICAL,
-    OVERALL,
-    RANKED,
-    REFERENCE,
-    SystemStanding,
-    read_standings,
-)
+from embassay.protocols.kernel.comparisons import CLASSICAL, OVERALL, RANKED, REFERENCE, SystemStanding, read_standings
 from embassay.protocols.kernel.tables import POINTS, SCORE, MeasureFormat
 from embassay.report.runs import ReportRun, read_hume_summary, read_scoring, read_sweep_findings
 from embassay.stats import NORMAL, Estimate, Freedom, freedom_of_difference
@@ -87,13 +80,7 @@ class RunEvidenceOnQuestion:
 
 
 def _standings_evidence(
-    run: ReportRun,
-    kinds: Sequence[str],
-    task: str,
-    unit: MeasureFormat,
-    *,
-    means: str = "",
-    basis: Basis = "quality",
+    run: ReportRun, kinds: Sequence[str], task: str, unit: MeasureFormat, *, means: str = "", basis: Basis = "quality"
 ) -> RunEvidenceOnQuestion | None:
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind not in kinds:
@@ -104,9 +91,7 @@ def _standings_evidence(
         ours = [row for row in every if row.group == group and row.headline.value is not None]
         if len(ours) > 1:
             scope = task if group == RANKED else f"{task}:{group}"
-            known = [
-                row.headline for row in every if row.group == REFERENCE and row.headline.value is not None
-            ]
+            known = [row.headline for row in every if row.group == REFERENCE and row.headline.value is not None]
             evidence = _build_standings_evidence(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
@@ -120,9 +105,7 @@ def _build_standings_evidence(
     run: ReportRun, standings: Sequence[SystemStanding], scope: str, unit: MeasureFormat, *, collections: bool
 ) -> RunEvidenceOnQuestion:
     sign = 1.0 if is_higher_measure_better(standings[0].measure) else -1.0
-    ordered = sorted(
-        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
-    )
+    ordered = sorted(standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system))
     lengths = {len(standing.headline.replicates) for standing in ordered}
     replicates = (
         sign * np.stack([standing.headline.replicates for standing in ordered])
@@ -145,9 +128,7 @@ def _build_standings_evidence(
     ]
     strata = [one.headline.list_separately_resampled_strata for one in ordered]
     free = freedom_of_difference(*strata[:2], most=find_pooled_degrees_of_differences(strata))
-    evidence = RunEvidenceOnQuestion(
-        run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free
-    )
+    evidence = RunEvidenceOnQuestion(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
     if not collections:
         return evidence
     sets, whole = _count_collections_and_check_resampled(run, ordered[0].system)
@@ -188,15 +169,11 @@ def _scoring_evidence(run: ReportRun, *, labels: bool) -> RunEvidenceOnQuestion 
 
     headline, scored = score.headline, read_scored_runs(run.record.path)
     ours = [
-        standing
-        for standing in scored.standings
-        if standing.measure == headline and len(standing.headline.replicates)
+        standing for standing in scored.standings if standing.measure == headline and len(standing.headline.replicates)
     ]
     if len(ours) < 2:
         return None
-    evidence = _build_standings_evidence(
-        run, ours, TASK, choose_measure_number_format(headline), collections=False
-    )
+    evidence = _build_standings_evidence(run, ours, TASK, choose_measure_number_format(headline), collections=False)
     other = find_less_judged_run(score)
     uneven = f"{other[0]} has fewer graded passages; use rag golden --add-run" if other is not None else ""
     return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
@@ -229,12 +206,9 @@ def _make_sweep_evidence_on_encoders(run: ReportRun, *, labels: bool) -> RunEvid
             best[name] = stack
     kinds = {system.name: system.kind for system in run.record.systems}
     contenders = [
-        SystemEstimateWithRanks(
-            figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding")
-        )
+        SystemEstimateWithRanks(figure.value, figure.low, figure.high, name=name, kind=kinds.get(name, "embedding"))
         for name, stack in best.items()
-        if (quality := stack.find_measured_quality(measure)) is not None
-        and (figure := quality.value).value is not None
+        if (quality := stack.find_measured_quality(measure)) is not None and (figure := quality.value).value is not None
     ]
     ordered = tuple(sorted(contenders, key=lambda contender: (-contender.point, contender.name)))
     if len(ordered) < 2:
@@ -283,11 +257,7 @@ LEAST_CHANCE = 0.05
 
 def _choice_evidence(run: ReportRun) -> RunEvidenceOnQuestion | None:
     """Evidence of a choice: how likely each system is the best, by the documents and the labels."""
-    choice = (
-        next(iter(run.record.compared.get("choice", {}).items()), None)
-        if run.record.kind == "choose"
-        else None
-    )
+    choice = next(iter(run.record.compared.get("choice", {}).items()), None) if run.record.kind == "choose" else None
     if choice is None:
         return None
     dataset, told = choice
@@ -364,10 +334,7 @@ FINDERS: Mapping[str, Sequence[Finder]] = {
         lambda run: _standings_evidence(run, ("pteb",), "retrieval", POINTS, means=PARAPHRASED),
         _choice_evidence,
     ),
-    "reworded": (
-        lambda run: _paraphrase_evidence(run, "pteb"),
-        lambda run: _paraphrase_evidence(run, "hteb"),
-    ),
+    "reworded": (lambda run: _paraphrase_evidence(run, "pteb"), lambda run: _paraphrase_evidence(run, "hteb")),
     "damaged": (
         lambda run: _standings_evidence(run, ("sage",), "retrieval", SCORE, means=KEPT, basis="share"),
         _find_evidence_on_robustness,

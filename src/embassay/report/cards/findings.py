@@ -102,27 +102,18 @@ NO_MORE = {"robustness": "a system that only keeps noise above the summary"}
 
 def list_first_rank_findings(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """Find the tasks on which its rank range is 1, then those where it includes 1."""
-    alone = [
-        task
-        for task in _list_tasks_with_rank_for_system(run, row)
-        if _find_rank_range(run, task, row) == (1, 1)
-    ]
+    alone = [task for task in _list_tasks_with_rank_for_system(run, row) if _find_rank_range(run, task, row) == (1, 1)]
     maybe = [
         task
         for task in _list_tasks_with_rank_for_system(run, row)
-        if _is_possibly_first(run, task, row)
-        and task not in alone + list_tasks_without_rank_information(run, row)
+        if _is_possibly_first(run, task, row) and task not in alone + list_tasks_without_rank_information(run, row)
     ]
     for noun, tasks in _group_tasks_by_kind_of_opponents(run, row, alone):
         clause = f"beats every other {noun} on {_format_values_on_tasks(run, row, tasks)}"
-        yield make_finding(
-            run, clause, weight=3, claims=_make_place_claims_on_tasks("first", run, row, tasks)
-        )
+        yield make_finding(run, clause, weight=3, claims=_make_place_claims_on_tasks("first", run, row, tasks))
     if maybe:
         clause = f"may be first on {_format_values_on_tasks(run, row, maybe)}"
-        yield make_finding(
-            run, clause, weight=2, claims=_make_place_claims_on_tasks("may be first", run, row, maybe)
-        )
+        yield make_finding(run, clause, weight=2, claims=_make_place_claims_on_tasks("may be first", run, row, maybe))
 
 
 def list_findings_of_tasks_ranked_last(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
@@ -181,8 +172,7 @@ def list_tasks_without_rank_information(run: ReportRun, row: BoardRow) -> list[B
     return [
         task
         for task in _list_tasks_with_rank_for_system(run, row)
-        if _find_rank_range(run, task, row)
-        == (1, len(_find_comparison_group_of_system(run, task.name, row).systems))
+        if _find_rank_range(run, task, row) == (1, len(_find_comparison_group_of_system(run, task.name, row).systems))
     ]
 
 
@@ -212,9 +202,9 @@ def _find_rank_range(run: ReportRun, task: BoardTask, row: BoardRow) -> tuple[in
 def _is_possibly_first(run: ReportRun, task: BoardTask, row: BoardRow) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
     first = _find_comparison_group_of_system(run, task.name, row).first
-    return _find_rank_range(
-        run, task, row
-    ) is not None and row.system.name in list_possible_leaders_above_reference(run.board, first, task.name)
+    return _find_rank_range(run, task, row) is not None and row.system.name in list_possible_leaders_above_reference(
+        run.board, first, task.name
+    )
 
 
 def _is_surely_last(scope: TaskSystemComparisons, row: BoardRow) -> bool:
@@ -264,19 +254,13 @@ def find_datasets_ranked_first(run: ReportRun, row: BoardRow) -> Iterator[System
     firsts = [(field, place) for field, place in _list_dataset_ranks(run, row) if place == (1, 1)]
     if firsts:
         yield make_finding(
-            run,
-            f"beats every other system of its kind on {_format_values_on_datasets(run, row, firsts)}",
-            weight=2.5,
+            run, f"beats every other system of its kind on {_format_values_on_datasets(run, row, firsts)}", weight=2.5
         )
 
 
 def find_dataset_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:
     """The datasets on which every other one beats it."""
-    lasts = [
-        (field, place)
-        for field, place in _list_dataset_ranks(run, row)
-        if place == (len(field.entrants),) * 2
-    ]
+    lasts = [(field, place) for field, place in _list_dataset_ranks(run, row) if place == (len(field.entrants),) * 2]
     if lasts:
         yield make_finding(
             run,
@@ -291,9 +275,7 @@ Placed = tuple[RankedSystemGroup, tuple[int, int]]
 def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
-        task.name: task.headline
-        for task in list_run_tasks(run.record)
-        if len(run.record.datasets(task.name)) > 1
+        task.name: task.headline for task in list_run_tasks(run.record) if len(run.record.datasets(task.name)) > 1
     }
     path = run.record.path / FILE
     if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
@@ -303,11 +285,7 @@ def _list_dataset_ranks(run: ReportRun, row: BoardRow) -> Iterator[Placed]:
         if not field.dataset or several.get(field.task) != field.measure:
             continue
         for entrant in field.entrants:
-            if (
-                entrant.system == row.system.name
-                and entrant.rank_low is not None
-                and entrant.rank_high is not None
-            ):
+            if entrant.system == row.system.name and entrant.rank_low is not None and entrant.rank_high is not None:
                 yield field, (entrant.rank_low, entrant.rank_high)
 
 
@@ -331,9 +309,7 @@ def _format_values_on_datasets(run: ReportRun, row: BoardRow, placed: Sequence[P
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _read_ranked_system_groups_cached(
-    folder: Path, _written: int, _size: int
-) -> tuple[RankedSystemGroup, ...]:
+def _read_ranked_system_groups_cached(folder: Path, _written: int, _size: int) -> tuple[RankedSystemGroup, ...]:
     return tuple(list_ranked_system_groups(read_comparable_run(folder)))
 
 
@@ -362,8 +338,7 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
         yield f"Not tested here: {convert_sentence_to_text(join_names_with_and(not_asked))}."
     for run in own:
         yield from (
-            f"{run.title}: {said}" if len(runs) > 1 else said
-            for said in _say_missing_or_weak_scores(run.record, row)
+            f"{run.title}: {said}" if len(runs) > 1 else said for said in _say_missing_or_weak_scores(run.record, row)
         )
     yield from _say_uninformative_tasks(own, row)
     for run in (other for other in own if other.record.kind == "pteb"):
@@ -386,8 +361,7 @@ def list_system_unknowns(runs: Sequence[ReportRun], own: Sequence[ReportRun], ro
 def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[str]:
     for run in runs:
         nothing = [
-            format_task_name(task)
-            for task in list_tasks_without_rank_information(run, run.board.row(row.system.name))
+            format_task_name(task) for task in list_tasks_without_rank_information(run, run.board.row(row.system.name))
         ]
         if nothing:
             names = convert_sentence_to_text(join_names_with_and(nothing))
@@ -413,9 +387,7 @@ def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[st
             yield f"No score because of {verb} cells: {', '.join(places[:3])}{more}."
     small, bare = [], []
     for task in tasks:
-        rows = [
-            record.find(task.name, name, task.headline, dataset=data) for data in record.datasets(task.name)
-        ]
+        rows = [record.find(task.name, name, task.headline, dataset=data) for data in record.datasets(task.name)]
         values = [result for result in rows if result is not None and result.value is not None]
         small += [f"{task.short} on {value.dataset} (n = {value.n})" for value in values if value.n < SMALL]
         bare += [f"{task.short} on {value.dataset}" for value in values if value.ci_low is None]
@@ -530,11 +502,7 @@ def find_system_price_and_source(runs: Sequence[ReportRun], system: str) -> tupl
 def _describe_system_token_price(runs: Sequence[ReportRun], system: str) -> str:
     source, price, day = find_system_price_and_source(runs, system)
     if source == "server":
-        known = (
-            ""
-            if price is None
-            else f"{format_dollars(price)} per million tokens, as of {numbers.format_date(day)}"
-        )
+        known = "" if price is None else f"{format_dollars(price)} per million tokens, as of {numbers.format_date(day)}"
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
@@ -551,8 +519,7 @@ def _find_cost_of_system_in_run(run: ReportRun, system: str) -> SystemRunCost | 
     if record.kind == "score" or not (seconds or spent):
         return None
     encoded, cached, cut = (
-        sum(cell.counts.get(key, 0) for cell in cells)
-        for key in ("texts_encoded", "texts_cached", "texts_truncated")
+        sum(cell.counts.get(key, 0) for cell in cells) for key in ("texts_encoded", "texts_cached", "texts_truncated")
     )
     pace, seen = compute_encoding_speed(record, system), encoded + cached
     return SystemRunCost(
@@ -569,12 +536,7 @@ def _find_cost_of_system_in_run(run: ReportRun, system: str) -> SystemRunCost | 
 def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
-        (
-            other
-            for other in runs
-            if other.board.has_ranks and row.system.name in other.record.systems_by_name
-        ),
-        None,
+        (other for other in runs if other.board.has_ranks and row.system.name in other.record.systems_by_name), None
     )
     if run is None:
         return
@@ -582,8 +544,7 @@ def _say_faster_systems(runs: Sequence[ReportRun], row: BoardRow) -> Iterator[Se
     if own is None or not run.board.row(row.system.name).rank:
         return
     paces = [
-        (other, compute_encoding_speed(record, other.system.name))
-        for other in (*run.board.ranked, *run.board.apart)
+        (other, compute_encoding_speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)
     ]
     faster = [(other, pace) for other, pace in paces if pace is not None and pace > FASTER * own]
     level = [(other, pace) for other, pace in faster if not _beats_other(run, row, other)]
@@ -622,9 +583,7 @@ def _describe_best_stack_with_system(run: ReportRun, system: str) -> Iterator[Se
     from embassay.protocols.rag.sweep.findings.sentences import format_usd_per_1000_queries
 
     part, measure = findings.parts[0], findings.asked.measure
-    stacks = [
-        stack for stack in part.stacks if system in (stack.axes.get("encoder"), stack.axes.get("reranker"))
-    ]
+    stacks = [stack for stack in part.stacks if system in (stack.axes.get("encoder"), stack.axes.get("reranker"))]
     measured = [stack for stack in stacks if stack.value(measure) is not None]
     if not measured:
         return
@@ -643,11 +602,7 @@ def _format_stack_quality(stack: StackSummary, measure: str) -> str:
         return "n/a"
     ends = quality.value.low, quality.value.high
     text = numbers.format_score(quality.value.value)
-    return (
-        text
-        if ends[0] is None or ends[1] is None
-        else f"{text} ({numbers.format_interval(ends[0], ends[1])})"
-    )
+    return text if ends[0] is None or ends[1] is None else f"{text} ({numbers.format_interval(ends[0], ends[1])})"
 
 
 def _describe_stack_standing(part: SweepDatasetFindings, stack: StackSummary) -> str:

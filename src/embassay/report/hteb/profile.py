@@ -74,9 +74,7 @@ def make_score_changes_of_systems(record: RunRecord, board: SystemBoard) -> list
 def _make_score_changes_of_system(
     record: RunRecord, row: BoardRow, task: str = OVERALL, dataset: str = ""
 ) -> SystemScoreChanges:
-    headline = next(
-        (column.headline for column in list_protocol_tasks(record) if column.name == task), OVERALL
-    )
+    headline = next((column.headline for column in list_protocol_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return SystemScoreChanges(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
@@ -88,11 +86,7 @@ def list_transformation_axis_and_total_names(record: RunRecord) -> tuple[str, ..
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
-    return (
-        *names,
-        *(format_axis_part_name(axis) for axis in AXES if select_axis_transformations(axis, names)),
-        TOTAL,
-    )
+    return (*names, *(format_axis_part_name(axis) for axis in AXES if select_axis_transformations(axis, names)), TOTAL)
 
 
 def format_score_change(row: ResultRow | None) -> str:
@@ -100,9 +94,7 @@ def format_score_change(row: ResultRow | None) -> str:
     if row is None or row.value is None:
         return "n/a"
     ends = (
-        f" ({POINTS.interval(row.ci_low, row.ci_high)})"
-        if row.ci_low is not None and row.ci_high is not None
-        else ""
+        f" ({POINTS.interval(row.ci_low, row.ci_high)})" if row.ci_low is not None and row.ci_high is not None else ""
     )
     return POINTS.change(row.value) + ends
 
@@ -119,19 +111,13 @@ def is_little_lost(row: ResultRow | None) -> bool:
 
 def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [
-        row for row in make_score_changes_of_systems(record, board) if row.row.system.ranked and row.axes
-    ]
+    profiles = [row for row in make_score_changes_of_systems(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return VerdictText(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _state_worst_axis(profiles), _make_certain_losses_claim(profiles)
     highest, failed = _state_highest_total(profiles), _make_failed_texts_claim(record)
     most = _say_worst_axis(worst, board)
-    lede = (
-        *_say_highest_total(highest, profiles, board),
-        _say_certain_losses(sure),
-        *_say_failed_texts(failed),
-    )
+    lede = (*_say_highest_total(highest, profiles, board), _say_certain_losses(sure), *_say_failed_texts(failed))
     claims = (*worst, sure, *highest, *failed)
     if most and sure.n:
         return VerdictText(most, lede, claims)
@@ -244,9 +230,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield StyledBlockGroup(
         "panels",
         tuple(
-            _make_score_change_panels(
-                [profile for profile in profiles if profile.row.system.ranked and profile.axes]
-            )
+            _make_score_change_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])
         ),
     )
     yield _make_axis_profile_table(profiles)
@@ -312,9 +296,7 @@ def _make_score_change_panels(profiles: Sequence[SystemScoreChanges]) -> Iterato
             for name, row in profile.axes.items()
         ]
         head = Column((draw_axis_labels(scale, labels=2), "Change"), style="num")
-        table = Table(
-            "", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
-        )
+        table = Table("", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export="")
         yield StyledBlockGroup("panel", (table,))
 
 
@@ -341,9 +323,7 @@ def _make_points_cell(row: ResultRow | None, form: Callable[[float], str]) -> Ta
 def _make_axis_profile_table(profiles: Sequence[SystemScoreChanges]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
     paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
-    axes = [
-        name for name in AXES if any(format_axis_part_name(name) in profile.changes for profile in profiles)
-    ]
+    axes = [name for name in AXES if any(format_axis_part_name(name) in profile.changes for profile in profiles)]
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
@@ -374,9 +354,7 @@ def _make_changes_by_transformation_table(record: RunRecord, profiles: Sequence[
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 
-def _profile_tables_by_dataset(
-    record: RunRecord, board: SystemBoard
-) -> Iterator[tuple[str, tuple[Block, ...]]]:
+def _profile_tables_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[tuple[str, tuple[Block, ...]]]:
     for task in board.tasks:
         datasets = record.datasets(task.name)
         if not datasets:
@@ -408,11 +386,7 @@ def _profile_tables_by_dataset(
 
 def profile_terminal_table(record: RunRecord, board: SystemBoard, wide: bool) -> Table:
     """Every system's original score, total, and change on each axis; for a terminal."""
-    axes = [
-        name
-        for name in AXES
-        if format_axis_part_name(name) in list_transformation_axis_and_total_names(record)
-    ]
+    axes = [name for name in AXES if format_axis_part_name(name) in list_transformation_axis_and_total_names(record)]
     rows: list[list[Said | TableCell]] = []
     for profile in make_score_changes_of_systems(record, board):
         cells: list[Said | TableCell] = [

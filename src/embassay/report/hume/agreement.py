@@ -109,9 +109,7 @@ def make_dataset_agreement_table(pairs: Sequence[DatasetLanguageRecord]) -> Agre
     scale = make_agreement_axis_scale(ends)
     rows = tuple(_agreement_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
     return AgreementTable(
-        rows,
-        scale,
-        tuple(pair.name for pair in pairs if pair.agreement is None and len(pair.annotators) == 1),
+        rows, scale, tuple(pair.name for pair in pairs if pair.agreement is None and len(pair.annotators) == 1)
     )
 
 
@@ -158,9 +156,7 @@ def _describe_coefficient(name: str, value: float) -> str:
     )
 
 
-def find_low_agreement_datasets(
-    every: Sequence[DatasetLanguageModelScores],
-) -> tuple[LowAgreementDatasetLanguage, ...]:
+def find_low_agreement_datasets(every: Sequence[DatasetLanguageModelScores]) -> tuple[LowAgreementDatasetLanguage, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
@@ -184,9 +180,7 @@ def rate_dataset_difficulty_for_humans(pairs: Sequence[DatasetLanguageRecord]) -
     scale = make_agreement_axis_scale(values, factor=100.0)
     rows = tuple(
         FamilyDifficultyRow(
-            TITLES[family],
-            _draw_pair_difficulty_strip(of_family, scale),
-            _format_difficulty_counts(of_family),
+            TITLES[family], _draw_pair_difficulty_strip(of_family, scale), _format_difficulty_counts(of_family)
         )
         for family in FAMILIES
         if (of_family := [pair for pair in pairs if pair.family == family])
@@ -330,11 +324,7 @@ def annotators_table(pairs: Sequence[DatasetLanguageRecord]) -> AnnotatorTable:
 
 
 def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> AnnotatorRow:
-    items = (
-        f"{annotator.items} of {pair.n}"
-        if annotator.items < pair.n
-        else numbers.format_count(annotator.items)
-    )
+    items = f"{annotator.items} of {pair.n}" if annotator.items < pair.n else numbers.format_count(annotator.items)
     items += "" if annotator in pair.annotators else ", left out"
     return AnnotatorRow(
         pair.name,
@@ -351,17 +341,14 @@ def _annotator_row(pair: DatasetLanguageRecord, annotator: AnnotatorScore) -> An
 def scores_by_convention_table(pairs: Sequence[DatasetLanguageRecord]) -> HumanScoreByConventionTable | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
-    names = [
-        name for name in CONVENTIONS if any(record.conventions.get(name) is not None for record in several)
-    ]
+    names = [name for name in CONVENTIONS if any(record.conventions.get(name) is not None for record in several)]
     if len(names) < 2:
         return None
     return HumanScoreByConventionTable(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
             ScoresByConventionRow(
-                record.name,
-                tuple(_format_points_with_sort_key(record.conventions.get(name)) for name in names),
+                record.name, tuple(_format_points_with_sort_key(record.conventions.get(name)) for name in names)
             )
             for record in several
         ),

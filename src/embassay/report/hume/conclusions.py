@@ -76,9 +76,7 @@ def describe_hume_verdict(summary: Summary) -> VerdictText:
         *_say_pairs_won_by_people_or_model(wins, who),
     )
     return VerdictText(
-        (pairs_above_people_heading(every, who),),
-        sentences[:4],
-        (*sides.values(), *overall, *extremes, *wins),
+        (pairs_above_people_heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins)
     )
 
 
@@ -86,17 +84,12 @@ def make_claims_of_datasets_by_model_side(every: Sequence[DatasetLanguageModelSc
     """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
     above, on how many people agree little, and on how many their agreement is unknown."""
     known = [models for models in every if models.side]
-    above, below = (
-        keep_pairs_by_best_model_side(every, "above"),
-        keep_pairs_by_best_model_side(every, "below"),
-    )
+    above, below = (keep_pairs_by_best_model_side(every, "above"), keep_pairs_by_best_model_side(every, "below"))
     return {
         "above": make_count_claim("above", len(above), len(known)),
         "below": make_count_claim("below", len(below), len(known)),
         "low": make_count_claim("low", sum(models.pair.trust == "low" for models in above), len(above)),
-        "unknown": make_count_claim(
-            "unknown", sum(models.pair.trust is None for models in above), len(above)
-        ),
+        "unknown": make_count_claim("unknown", sum(models.pair.trust is None for models in above), len(above)),
     }
 
 
@@ -202,11 +195,7 @@ def _say_overall_human_place(
     place, best, over = claims
     ends = format_interval_ends(human.mean)
     score = format_score_in_points(human.mean) + (
-        f" (95% {ends})"
-        if ends and not has_interval_over_annotators(human.mean)
-        else f" ({ends})"
-        if ends
-        else ""
+        f" (95% {ends})" if ends and not has_interval_over_annotators(human.mean) else f" ({ends})" if ends else ""
     )
     pairs = _format_answered_pair_count(over.n, over.of)
     yield (
@@ -224,13 +213,9 @@ def _format_answered_pair_count(known: int, pairs: int) -> str:
 def _disagreement_sentences(every: Sequence[DatasetLanguageModelScores]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
-        yield (
-            f"Annotator agreement is low on {format_first_pair_names(low, 3)}, so do not rank models there.",
-        )
+        yield (f"Annotator agreement is low on {format_first_pair_names(low, 3)}, so do not rank models there.",)
     elif every and all(models.pair.trust is None for models in every):
-        yield (
-            "Agreement is unknown on every pair, so it is unclear how far people's scores can be trusted.",
-        )
+        yield ("Agreement is unknown on every pair, so it is unclear how far people's scores can be trusted.",)
 
 
 def _make_largest_lead_claims(every: Sequence[DatasetLanguageModelScores]) -> tuple[Claim, ...]:
@@ -272,9 +257,7 @@ def _say_largest_leads(
             )  # fmt: skip
 
 
-def _make_dataset_win_claims(
-    summary: Summary, every: Sequence[DatasetLanguageModelScores]
-) -> tuple[Claim, ...]:
+def _make_dataset_win_claims(summary: Summary, every: Sequence[DatasetLanguageModelScores]) -> tuple[Claim, ...]:
     """By scores alone, on how many pairs the best model is above people, and people above it and above the median."""
     ahead = sum(gap < 0 for models in every if (gap := models.gap()) is not None)
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
@@ -401,18 +384,12 @@ def _single_annotator_notes(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[
     if alone:
         of = f"{len(alone)} of {numbers.format_noun_count(len(pairs), 'pair')}"
         named = f" ({format_first_pair_names(alone)})" if len(alone) <= 4 else ""
-        shares = any(
-            record.family in ("clustering", "reranking") and record.human.low is not None for record in alone
-        )
+        shares = any(record.family in ("clustering", "reranking") and record.human.low is not None for record in alone)
         yield (
             "one annotator",
             f"{of} {'has' if len(alone) == 1 else 'have'} one annotator{named}.",
             "Agreement is unknown there"
-            + (
-                "; for clustering and reranking, the interval treats the score as a proportion."
-                if shares
-                else "."
-            ),
+            + ("; for clustering and reranking, the interval treats the score as a proportion." if shares else "."),
             "Two or more people are needed.",
         )
 
@@ -520,12 +497,7 @@ def view_items_divided_between_llm_people(tasks: Sequence[TaskDividedWithLlm]) -
 
 def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     """View what `hume hybrid --by agreement` found: who owns each task, and how sure that is."""
-    heads: list[str | Column] = [
-        "Task",
-        "Whose",
-        *make_number_columns("Agreement, 95%", "n", "People", "Model"),
-        "Why",
-    ]
+    heads: list[str | Column] = ["Task", "Whose", *make_number_columns("Agreement, 95%", "n", "People", "Model"), "Why"]
     rows = [
         [
             task.task,
@@ -541,14 +513,10 @@ def task_owners_view(tasks: Sequence[TaskOwnership]) -> Iterator[Block]:
     yield Table.of("owners", heads, rows)
     theirs = sum(task.owner == "people" for task in tasks)
     yield ParagraphBlock(f"People keep {theirs} of {numbers.format_noun_count(len(tasks), 'task')}.")
-    if unsure := [
-        task.task for task in tasks if task.agreement is not None and not task.is_agreement_level_certain
-    ]:
+    if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_agreement_level_certain]:
         named = convert_sentence_to_text(join_names_with_and(unsure))
         crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
-        yield ParagraphBlock(
-            f"{named}: {crosses} the threshold for high agreement, so more answers may change this."
-        )
+        yield ParagraphBlock(f"{named}: {crosses} the threshold for high agreement, so more answers may change this.")
 
 
 def _format_task_agreement(task: TaskOwnership) -> str:
@@ -573,9 +541,7 @@ def _make_pair_results_table(summary: Summary, label: Mapping[str, str]) -> Tabl
         *make_number_columns("Of people", "Paired, 95%")
     ]  # fmt: skip
     return Table.of(
-        "pairs",
-        heads,
-        (_make_dataset_pair_row(standing, label) for standing in list_ranked_models_per_pair(summary)),
+        "pairs", heads, (_make_dataset_pair_row(standing, label) for standing in list_ranked_models_per_pair(summary))
     )
 
 
@@ -605,18 +571,13 @@ def _ranked_places_table(summary: Summary, label: Mapping[str, str]) -> Table:
             describe_kind_of_answerers(summary).capitalize()
             if place.kind == "human"
             else label.get(place.system, place.system),
-            format_score_in_points(place.mean)
-            if place.mean.value is not None
-            else place.mean.reason or "n/a",
+            format_score_in_points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a",
             place.kind,
         ]
         for place in summary.places
     )
     return Table.of(
-        "places",
-        (*make_number_columns("Place"), "Who", *make_number_columns("Mean over pairs"), "Kind"),
-        rows,
-        at=1,
+        "places", (*make_number_columns("Place"), "Who", *make_number_columns("Mean over pairs"), "Kind"), rows, at=1
     )
 
 
@@ -631,9 +592,7 @@ def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     )
     people = means.people.mean_over_all_pairs.value
     beside = (
-        ""
-        if people is None
-        else f"; {describe_kind_of_answerers(summary)} on the same pairs {POINTS.text(people)}"
+        "" if people is None else f"; {describe_kind_of_answerers(summary)} on the same pairs {POINTS.text(people)}"
     )
     yield (
         f"Language models as annotators, mean over {numbers.format_noun_count(means.pairs, 'pair')}: {scores}{beside}."
@@ -661,9 +620,7 @@ def _explain_table_signs(summary: Summary) -> Iterator[str]:
             "because the model’s uncertainty is ignored."
         )
     if any(has_interval_over_annotators(models.pair.human) for models in every):
-        yield (
-            "r: range from the lowest to the highest annotator, not a 95% interval. All other intervals are at 95%."
-        )
+        yield ("r: range from the lowest to the highest annotator, not a 95% interval. All other intervals are at 95%.")
     if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
     yield f"Points are 100 times the measure. Difference: best model minus {describe_kind_of_answerers(summary)}."

@@ -97,9 +97,7 @@ def make_people_and_models_rank_chart(summary: Summary) -> RankedPlaceGroups | N
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = fit_axis_scale(ends, factor=100.0)
     rows = tuple(
-        _make_ranked_system_row(
-            row, label.get(row.system, ""), human, describe_kind_of_answerers(summary), scale
-        )
+        _make_ranked_system_row(row, label.get(row.system, ""), human, describe_kind_of_answerers(summary), scale)
         for row in shown
     )
     groups = [("", tuple(row for row in rows if not row.reason))]
@@ -161,14 +159,11 @@ def human_win_panels(summary: Summary) -> tuple[HumanWinPanel, ...]:
     every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
         HumanWinPanel(
-            "All pairs, against the",
-            tuple(_make_human_win_row(wins, f"{wins.reference} model") for wins in every),
+            "All pairs, against the", tuple(_make_human_win_row(wins, f"{wins.reference} model") for wins in every)
         )
     ]
     for by, title in (("family", "By task family"), ("group", "By dataset group"), ("lang", "By language")):
-        of_group = [
-            wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group
-        ]
+        of_group = [wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group]
         if len(of_group) > 1:
             of_group.sort(key=lambda wins: -wins.pairs)
             named = [_group_title(wins.group) for wins in of_group]
@@ -209,9 +204,7 @@ class HumanGapChart:
     is_best: bool
 
 
-def build_human_gap_charts(
-    summary: Summary, every: Sequence[DatasetLanguageModelScores]
-) -> tuple[HumanGapChart, ...]:
+def build_human_gap_charts(summary: Summary, every: Sequence[DatasetLanguageModelScores]) -> tuple[HumanGapChart, ...]:
     """Build the charts of the gap against the best model, then against the median one."""
     label = shorten_names_to_labels(list_models_of_hume_record(summary))
     charts = (_build_human_gap_chart(reference, title, every, label) for reference, title in (
@@ -294,9 +287,7 @@ class HumanDifferencesByDatasetLanguage:
     reasons: tuple[str, ...]
 
 
-def merge_pair_difference_plots(
-    plots: Sequence[SystemDifferencesOnPair],
-) -> HumanDifferencesByDatasetLanguage | None:
+def merge_pair_difference_plots(plots: Sequence[SystemDifferencesOnPair]) -> HumanDifferencesByDatasetLanguage | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
@@ -341,10 +332,7 @@ def find_pairs_undecided_vs_people(
 
 
 def make_outlook_table_of_undecided_pairs(
-    summary: Summary,
-    every: Sequence[DatasetLanguageModelScores],
-    most: int | None = None,
-    price: float | None = None,
+    summary: Summary, every: Sequence[DatasetLanguageModelScores], most: int | None = None, price: float | None = None
 ) -> Table | None:
     """Make the table of undecided pairs: what more items would achieve for each; None without any."""
     rows = find_pairs_undecided_vs_people(summary, every)
@@ -352,9 +340,7 @@ def make_outlook_table_of_undecided_pairs(
         "What more items would achieve: the chance to separate the best model "
         f"from {describe_kind_of_answerers(summary)}"
     )
-    table = undecided_outlook_table(
-        title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS
-    )
+    table = undecided_outlook_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
     return replace(table, id="hume-next") if rows else None
 
 
@@ -362,9 +348,7 @@ def make_pair_difference_plots(summary: Summary) -> tuple[SystemDifferencesOnPai
     """A plot for every pair with differences; published results have none, as they have no items."""
     label = shorten_names_to_labels(list_models_of_hume_record(summary))
     known = [(pair, gaps) for pair in summary.pairs if (gaps := _sort_scores_by_difference_to_people(pair))]
-    return tuple(
-        _make_system_differences_on_pair(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known)
-    )
+    return tuple(_make_system_differences_on_pair(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
 
 
 def _sort_scores_by_difference_to_people(pair: DatasetLanguageRecord) -> list[SystemScore]:
@@ -388,12 +372,8 @@ def _make_system_differences_on_pair(
     ]  # fmt: skip
     scale = fit_axis_scale([0.0, *ends], within=None, factor=100.0)
     tested = [score for score in gaps if score.p is not None]
-    adjusted = dict(
-        zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
-    )
-    rows = tuple(
-        _make_people_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps
-    )
+    adjusted = dict(zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True))
+    rows = tuple(_make_people_difference_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps)
     agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
     return SystemDifferencesOnPair(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
@@ -405,11 +385,7 @@ def _make_system_differences_on_pair(
 
 
 def _make_people_difference_row(
-    pair: DatasetLanguageRecord,
-    score: SystemScore,
-    p: float | None,
-    scale: LinearScale,
-    label: dict[str, str],
+    pair: DatasetLanguageRecord, score: SystemScore, p: float | None, scale: LinearScale, label: dict[str, str]
 ) -> PeopleDifferenceRow:
     bar = score.difference
     assert bar is not None
@@ -436,9 +412,7 @@ def _format_annotators_below(share: float, annotators: int) -> str:
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
-def _describe_difference_from_people(
-    pair: DatasetLanguageRecord, value: float, p: float | None, *, sure: bool
-) -> str:
+def _describe_difference_from_people(pair: DatasetLanguageRecord, value: float, p: float | None, *, sure: bool) -> str:
     who = describe_kind_of_answerers(pair)
     if p is None:
         return "not tested"
@@ -476,9 +450,7 @@ class HumanCeilingTable:
     notes: tuple[str, ...]
 
 
-def score_ceilings_table(
-    summary: Summary, every: Sequence[DatasetLanguageModelScores]
-) -> HumanCeilingTable | None:
+def score_ceilings_table(summary: Summary, every: Sequence[DatasetLanguageModelScores]) -> HumanCeilingTable | None:
     """Make the table of ceilings; None where no pair has a ceiling or a need."""
     label = shorten_names_to_labels(list_models_of_hume_record(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
@@ -513,9 +485,7 @@ def _ceiling_row(models: DatasetLanguageModelScores, label: Mapping[str, str]) -
         model=_make_estimate_cell(None if best is None else best.against_people),
         system=label.get(system, system),
         items=_format_items_needed(None if need is None else need.items, pair.n, "item"),
-        annotators=_format_items_needed(
-            None if need is None else need.annotators, len(pair.annotators), "annotator"
-        ),
+        annotators=_format_items_needed(None if need is None else need.annotators, len(pair.annotators), "annotator"),
         smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
     )
 

@@ -160,21 +160,13 @@ def list_ranked_models_per_pair(summary: Summary) -> tuple[DatasetLanguageModelS
 
 
 def _rank_pair_models(pair: DatasetLanguageRecord, ranked: Collection[str]) -> DatasetLanguageModelScores:
-    known = [
-        model
-        for model in pair.models
-        if model.score.value is not None and (not ranked or model.system in ranked)
-    ]
-    return DatasetLanguageModelScores(
-        pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0)))
-    )
+    known = [model for model in pair.models if model.score.value is not None and (not ranked or model.system in ranked)]
+    return DatasetLanguageModelScores(pair, tuple(sorted(known, key=lambda score: -(score.score.value or 0.0))))
 
 
 def list_models_of_hume_record(summary: Summary) -> tuple[str, ...]:
     """Every model and language model of the record, each once."""
-    return tuple(
-        dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms))
-    )
+    return tuple(dict.fromkeys(score.system for pair in summary.pairs for score in (*pair.models, *pair.llms)))
 
 
 def keep_pairs_by_best_model_side(
@@ -237,12 +229,7 @@ def make_family_means_table(summary: Summary) -> FamilyMeansTable | None:
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [
         _make_family_means_row(
-            name,
-            "llm",
-            pairs,
-            families,
-            _make_llm_score_lookup(name),
-            _count_failed_answers_of_llm(name, pairs),
+            name, "llm", pairs, families, _make_llm_score_lookup(name), _count_failed_answers_of_llm(name, pairs)
         )
         for name in names
     ]
@@ -257,9 +244,7 @@ def _make_family_means_row(
     name: str, kind: Literal["human", "llm"], pairs: Sequence[DatasetLanguageRecord], families: Sequence[Family],
     value: Callable[[DatasetLanguageRecord], float | None], failed: int = 0
 ) -> FamilyMeansRow:  # fmt: skip
-    means = [
-        _mean_over_pairs([pair for pair in pairs if pair.family == family], value) for family in families
-    ]
+    means = [_mean_over_pairs([pair for pair in pairs if pair.family == family], value) for family in families]
     return FamilyMeansRow(name, kind, (*means, _mean_over_pairs(pairs, value)), failed)
 
 
@@ -327,8 +312,7 @@ def draw_value_marker(value: float, kind: str, scale: LinearScale) -> Markup:
     """Draw one value as the shape of its kind."""
     if kind == "classical":
         return draw_aria_hidden_marks(
-            f"iv {name_grid_class(scale)}",
-            f'<rect class="c p" x="{format_percent_position(scale.at(value))}"/>',
+            f"iv {name_grid_class(scale)}", f'<rect class="c p" x="{format_percent_position(scale.at(value))}"/>'
         )
     path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
     if path:
@@ -344,12 +328,9 @@ def draw_bar_from_zero(value: float, scale: LinearScale) -> Markup:
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
     drawn = (
-        f'<rect class="{colour}" x="{format_percent_position(start)}" '
-        f'width="{format_percent_position(end - start)}"/>'
+        f'<rect class="{colour}" x="{format_percent_position(start)}" width="{format_percent_position(end - start)}"/>'
     )
-    return draw_aria_hidden_marks(
-        f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0))
-    )
+    return draw_aria_hidden_marks(f"iv {name_grid_class(scale)}", drawn + _draw_vertical_line("z", scale.at(0)))
 
 
 def draw_agreement(value: Estimate, limits: Sequence[float], scale: LinearScale) -> Markup:
@@ -362,15 +343,12 @@ def draw_interval_bar(value: Estimate, kind: str, scale: LinearScale) -> Markup:
     return draw_range_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
-def draw_value_strip(
-    values: Sequence[tuple[float, str]], limits: Sequence[float], scale: LinearScale
-) -> Markup:
+def draw_value_strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: LinearScale) -> Markup:
     """Draw values as diamonds on one line with thresholds; each says its name when pointed at."""
     dashed = "".join(_draw_vertical_line("d", scale.at(limit)) for limit in limits)
     return draw_aria_hidden_marks(
         f"iv {name_grid_class(scale)}",
-        dashed
-        + "".join(_draw_marker(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
+        dashed + "".join(_draw_marker(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
     )
 
 
@@ -383,9 +361,7 @@ def _draw_model_range(models: Sequence[float], middle: float | None, scale: Line
         f'width="{format_percent_position(max(end - start, 0.3))}"/>'
     )
     return (
-        box
-        if middle is None
-        else box + f'<rect class="e" x="{format_percent_position(scale.at(middle))}" width="2"/>'
+        box if middle is None else box + f'<rect class="e" x="{format_percent_position(scale.at(middle))}" width="2"/>'
     )
 
 
@@ -405,9 +381,7 @@ def _draw_marker(
 ) -> str:
     said = f"<title>{escape(title)}</title>" if title else ""
     at = format_percent_position(scale.at(value))
-    return (
-        f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
-    )
+    return f'<svg x="{at}" y="{down}" overflow="visible"><path class="{colour}" d="{path}">{said}</path></svg>'
 
 
 def _draw_vertical_line(name: str, x: float) -> str:
@@ -484,9 +458,7 @@ def _collect_scores_for_chart_scale(every: Sequence[DatasetLanguageModelScores])
 
 def _format_measure_names(own: Sequence[DatasetLanguageModelScores]) -> str:
     return ", ".join(
-        dict.fromkeys(
-            MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own
-        )
+        dict.fromkeys(MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own)
     )
 
 
@@ -548,16 +520,12 @@ def llm_means_table(summary: Summary) -> LlmMeansTable | None:
     who = describe_kind_of_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
-    columns = tuple(
-        f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True)
-    )
+    columns = tuple(f"{head}, {numbers.format_noun_count(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
     hard = _format_llm_correlations_with_people(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Correlation of pair difficulty, ρ",) if hard else ()
     rows = tuple(_make_llm_means_row(row, means, who, label, hard) for row in means.rows)
     absent = [
-        title
-        for title in TITLES
-        if title not in means.families and any(p.family == title for p in summary.pairs)
+        title for title in TITLES if title not in means.families and any(p.family == title for p in summary.pairs)
     ]
     return LlmMeansTable(
         columns,
@@ -597,13 +565,10 @@ def _format_llm_correlations_with_people(summary: Summary, means: FamilyMeansTab
 def _make_llm_means_row(
     row: FamilyMeansRow, means: FamilyMeansTable, who: str, label: dict[str, str], hard: dict[str, Cell]
 ) -> LlmMeansRow:
-    name = {"human": who.capitalize(), "best": "Best model per family"}.get(
-        row.kind, label.get(row.name, row.name)
-    )
+    name = {"human": who.capitalize(), "best": "Best model per family"}.get(row.kind, label.get(row.name, row.name))
     kind = {"best": "embedding"}.get(row.kind, row.kind)
     cells = tuple(
-        _mean_cell(mean, base, row.kind, label)
-        for mean, base in zip(row.means, means.people.means, strict=True)
+        _mean_cell(mean, base, row.kind, label) for mean, base in zip(row.means, means.people.means, strict=True)
     )
     cells += (hard.get(row.name, ("", "", "")),) if hard else ()
     return LlmMeansRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))

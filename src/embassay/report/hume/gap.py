@@ -176,9 +176,7 @@ def _people_group_tables(record: RunRecord) -> Iterator[Table]:
             heads = table.heads
             kept = [place for place, head in enumerate(heads) if head.title not in left_out]
             if len({line.label for line in table.lines}) > 1 or name == "hume_profiles":
-                lines = (
-                    replace(line, entries=tuple(line.entries[at] for at in kept)) for line in table.lines
-                )
+                lines = (replace(line, entries=tuple(line.entries[at] for at in kept)) for line in table.lines)
                 yield replace(table, columns=tuple(heads[at] for at in kept), lines=tuple(lines))
 
 
@@ -247,9 +245,7 @@ def compare_system_with_people(run: ReportRun, system: str) -> SystemVersusPeopl
         *_say_gap_by_family(scored, who),
     )
     lines = tuple(starmap(_make_system_beside_people_row, scored[:MOST_PAIRS]))
-    return SystemVersusPeopleStatements(
-        run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS)
-    )
+    return SystemVersusPeopleStatements(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
 def make_findings_of_pairs_above_people(run: ReportRun, system: str) -> Iterator[SystemFinding]:
@@ -267,26 +263,19 @@ def _make_findings_of_pairs_on_side(run: ReportRun, system: str, *, above: bool)
     if summary is None:
         return
     sides = [
-        (pair, score)
-        for pair, score in _list_scores_of_system_by_pair(summary, system)
-        if score.outside is not None
+        (pair, score) for pair, score in _list_scores_of_system_by_pair(summary, system) if score.outside is not None
     ]
     # Where people agree little their score says little, and to pass it is no strength.
     sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
-    pairs = [
-        (pair, score) for pair, score in sides if score.outside and (_gap_to_people(pair, score) > 0) == above
-    ]
+    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap_to_people(pair, score) > 0) == above]
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
     where, of = "above" if above else "below", numbers.format_noun_count(len(sides), "pair")
     agreeing = " where they agree" if above else ""
-    clause = (
-        f"is {where} the interval of {describe_kind_of_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
-    )
+    clause = f"is {where} the interval of {describe_kind_of_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += (
-        f", most on {pair.name}: {format_score_in_points(score.score)} "
-        f"against {format_score_with_interval(pair.human)}"
+        f", most on {pair.name}: {format_score_in_points(score.score)} against {format_score_with_interval(pair.human)}"
     )
     clause += f", agreement {format_agreement(pair)}" if above else ""
     yield make_finding(run, clause, weight=3, place="hume-pairs")
@@ -330,11 +319,7 @@ def _describe_pairs_above_and_below_people(facts: Found, who: str) -> Iterator[s
     if not judged:
         yield f"It cannot be compared with {who} because there is no interval."
         return
-    clauses = (
-        [f"above the interval of {who} on {len(above)} ({_name_pairs_with_agreement(above)})"]
-        if above
-        else []
-    )
+    clauses = [f"above the interval of {who} on {len(above)} ({_name_pairs_with_agreement(above)})"] if above else []
     clauses += [f"below it on {len(below)} ({format_first_pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
@@ -356,15 +341,11 @@ def _say_gap_by_family(facts: Found, who: str) -> Iterator[str]:
         of_family = [(pair, score) for pair, score in facts if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
         of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
-        parts.append(
-            f"{format_task_family(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}"
-        )
+        parts.append(f"{format_task_family(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
     yield f"Means over pairs, system against {who}: {convert_sentence_to_text(join_names_with_and(parts))}."
 
 
-def _make_system_beside_people_row(
-    pair: DatasetLanguageRecord, score: SystemScore
-) -> SystemBesidePeopleOnPair:
+def _make_system_beside_people_row(pair: DatasetLanguageRecord, score: SystemScore) -> SystemBesidePeopleOnPair:
     difference = score.difference
     return SystemBesidePeopleOnPair(
         name=pair.name,
@@ -374,9 +355,7 @@ def _make_system_beside_people_row(
         share=format_percent_of_human_if_agreed(pair, score.percent_of_human),
         difference=_format_difference_with_interval(difference),
         among="" if score.among_people is None else numbers.format_percent(score.among_people),
-        ceiling=""
-        if pair.ceiling is None or pair.ceiling.value is None
-        else format_score_in_points(pair.ceiling),
+        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_score_in_points(pair.ceiling),
         agreement=format_agreement(pair),
     )
 

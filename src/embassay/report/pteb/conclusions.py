@@ -198,9 +198,7 @@ def list_control_paraphraser_labels(record: RunRecord) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.paraphraser_entries
     labels = {
-        source.get("label", "")
-        for source in sources
-        if source.get("paraphraser", "").partition(":")[0] in CONTROLS
+        source.get("label", "") for source in sources if source.get("paraphraser", "").partition(":")[0] in CONTROLS
     }
     # With nothing but controls, these are what the run is about.
     return labels if len(labels) < len(sources) else set()
@@ -279,8 +277,7 @@ def describe_tasks(record: RunRecord) -> tuple[BoardTask, ...]:
     """The tasks; of a run on the texts as they are without what is paraphrased, of HTEB with what is transformed."""
     if record.kind == "hteb":
         return tuple(
-            replace(task, how=task.how.replace(*_QUERIES).replace("paraphrased", "transformed"))
-            for task in TASKS
+            replace(task, how=task.how.replace(*_QUERIES).replace("paraphrased", "transformed")) for task in TASKS
         )
     if record.kind != "original":
         return TASKS
@@ -300,9 +297,7 @@ def pteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the PTEB page."""
     losses = ParaphraseLosses(record, board)
     rows = (*board.ranked, *board.apart, *board.unranked)
-    changes = [
-        _make_score_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None
-    ]
+    changes = [_make_score_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
     if not changes:
         return _make_verdict_without_leading_drop(losses, board)
     counts, first = _count_systems_by_score_change(changes), _state_possible_leaders(record, board)
@@ -347,11 +342,7 @@ def _write_score_change_heading(
             dict.fromkeys((POINTS.format_value_in_text(drops[0]), POINTS.format_value_in_text(drops[-1])))
         )
         return (f"{every} points {when}: {span}",)
-    more = (
-        f"; {numbers.format_small_count_in_words(gained.n)} gain{'s' if gained.n == 1 else ''}"
-        if gained.n
-        else ""
-    )
+    more = f"; {numbers.format_small_count_in_words(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
     if not fall.n:
         return (f"No score falls {when}{more}",)
     subject = (
@@ -384,9 +375,7 @@ def _describe_drops_of_leading_systems(changes: Sequence[Claim], board: SystemBo
     if rest:
         drops = sorted(claim.value or 0.0 for claim in rest)
         ends = [numbers.format_change(100 * drops[0], 1), numbers.format_change(100 * drops[-1], 1)]
-        parts.append(
-            f"; {numbers.format_small_count_in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}"
-        )
+        parts.append(f"; {numbers.format_small_count_in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
     return (*parts, ".")
 
 
@@ -412,11 +401,7 @@ def _say_possible_leaders(record: RunRecord, board: SystemBoard, claims: Sequenc
     where = "among those ranked together, " if board.apart else ""
     texts = TEXTS[find_only_control_source(record)][1]
     if len(claims) > MOST_NAMES:
-        return [
-            (
-                f"{numbers.format_small_count_in_words(len(claims)).capitalize()} systems may be first on {texts}.",
-            )
-        ]
+        return [(f"{numbers.format_small_count_in_words(len(claims)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [board.name_system_in_sentence(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
     return [
@@ -436,9 +421,7 @@ def _state_order_changes(record: RunRecord, board: SystemBoard) -> tuple[Claim, 
     if held.get("tau_original") is None:
         return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
-    return make_count_claim("moved", moved, len(held["rank"])), make_value_claim(
-        "", "tau", held["tau_original"]
-    )
+    return make_count_claim("moved", moved, len(held["rank"])), make_value_claim("", "tau", held["tau_original"])
 
 
 def _find_rank_stability_record(record: RunRecord, board: SystemBoard) -> Mapping[str, Any]:
@@ -455,9 +438,7 @@ def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
     tau = numbers.format_score(held.value or 0.0, 2)
     if not moved.n:
         return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
-    return [
-        (f"The rank of {moved.n} of {moved.of} differs from that on the original texts (Kendall’s τ {tau}).",)
-    ]
+    return [(f"The rank of {moved.n} of {moved.of} differs from that on the original texts (Kendall’s τ {tau}).",)]
 
 
 def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:
@@ -502,11 +483,7 @@ def _list_datasets_with_drop(losses: ParaphraseLosses, board: SystemBoard) -> li
 def _make_verdict_without_leading_drop(losses: ParaphraseLosses, board: SystemBoard) -> VerdictText:
     """The verdict where no system has a drop at the leading level: what there is, if anything."""
     ranked = [row for row in board.rows if row.system.ranked]
-    tasks = [
-        task
-        for task in board.tasks
-        if any(losses.find_task_loss(row, task).drop is not None for row in ranked)
-    ]
+    tasks = [task for task in board.tasks if any(losses.find_task_loss(row, task).drop is not None for row in ranked)]
     if not tasks and (some := _list_datasets_with_drop(losses, board)):
         return VerdictText(
             ("No system has a score on every dataset of a task, so no task has a drop",),
@@ -516,8 +493,7 @@ def _make_verdict_without_leading_drop(losses: ParaphraseLosses, board: SystemBo
         return VerdictText(("PTEB: no system has a score on paraphrased texts yet",), ())
     where = ", ".join(task.short for task in tasks)
     return VerdictText(
-        ("No system has a score on every task, so there is no overall drop",),
-        ((f"Drops are available for {where}.",),),
+        ("No system has a score on every task, so there is no overall drop",), ((f"Drops are available for {where}.",),)
     )
 
 
@@ -560,9 +536,7 @@ def make_table_of_paraphraser_study(record: RunRecord, board: SystemBoard) -> It
     if record.kind == "validation":
         yield _ratings_by_language_table(record)
     elif record.rows and record.kind in ("judge", "paraphrasers"):
-        table = (judge_scores_table if record.kind == "judge" else paraphraser_candidates_table)(
-            record, board
-        )
+        table = (judge_scores_table if record.kind == "judge" else paraphraser_candidates_table)(record, board)
         first, *others = (convert_sentence_to_text(column.title) for column in table.heads)
         yield replace(table, columns=make_number_columns(f"{first}, 95%", *others))
 

@@ -28,12 +28,7 @@ from embassay.protocols.pteb.drops import TextWithWordings, draw_texts_with_word
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import ResultRow
 from embassay.report.board import BoardRow, SystemBoard, make_blocks_of_missing_values
-from embassay.report.cards.findings import (
-    SystemFinding,
-    format_result_with_interval,
-    format_task_name,
-    make_finding,
-)
+from embassay.report.cards.findings import SystemFinding, format_result_with_interval, format_task_name, make_finding
 from embassay.report.items import LENGTHS, DatasetItemValues, ItemGroupPageInputs, ItemKind, Measure, Part
 from embassay.report.pteb.conclusions import (
     PARAPHRASE,
@@ -143,21 +138,13 @@ def make_pteb_page_content(record: RunRecord, board: SystemBoard) -> PtebPage | 
 
 def _describe_pteb_run(record: RunRecord, board: SystemBoard) -> tuple[str, ...]:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
-    runs = {
-        variant.rpartition("seed=")[2]
-        for _, _, _, variant, _, _ in record.rows
-        if variant.startswith(PARAPHRASE)
-    }
+    runs = {variant.rpartition("seed=")[2] for _, _, _, variant, _, _ in record.rows if variant.startswith(PARAPHRASE)}
     sources = record.paraphraser_entries
-    by = (
-        f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
-    )
+    by = f" by {sources[0]['name']}" if len(sources) == 1 else f" by {len(sources)} sources" if sources else ""
     return (
         "PTEB",
         numbers.format_noun_count(len(board.tasks), "task"),
-        numbers.format_noun_count(len(datasets), "dataset")
-        if len(datasets) > 1
-        else next(iter(datasets), ""),
+        numbers.format_noun_count(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
         numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         f"{numbers.format_noun_count(len(runs), 'run')}{by}",
     )
@@ -172,16 +159,13 @@ def find_paraphrase_strengths(run: ReportRun, row: BoardRow) -> Iterator[SystemF
     losses = ParaphraseLosses(run.record, run.board)
     every = losses.leading(row)
     if _is_paraphrase_loss_surely_small(every):
-        clause = (
-            f"loses little or nothing {_phrase_when_texts_are_reworded(run)}: {_format_change(every.delta)}"
-        )
+        clause = f"loses little or nothing {_phrase_when_texts_are_reworded(run)}: {_format_change(every.delta)}"
         yield make_finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
         f"{format_task_name(task)} {_format_change(loss.delta)}"
         for task in run.board.tasks
-        if (loss := losses.find_task_loss(row, task)).delta is not None
-        and _is_paraphrase_loss_surely_small(loss)
+        if (loss := losses.find_task_loss(row, task)).delta is not None and _is_paraphrase_loss_surely_small(loss)
     ]
     if held:
         named = convert_sentence_to_text(join_names_with_and(held[:4]))
@@ -235,20 +219,13 @@ def _phrase_when_texts_are_reworded(run: ReportRun) -> str:
 def _is_paraphrase_loss_surely_small(loss: ParaphraseLoss) -> bool:
     """Whether its interval leaves out all but a little loss."""
     change = loss.delta
-    return (
-        change is not None
-        and change.value is not None
-        and change.ci_low is not None
-        and change.ci_low >= -LITTLE
-    )
+    return change is not None and change.value is not None and change.ci_low is not None and change.ci_low >= -LITTLE
 
 
 def _is_certain_loss(loss: ParaphraseLoss) -> bool:
     """Whether its interval lies below 0."""
     change = loss.delta
-    return (
-        change is not None and change.value is not None and change.ci_high is not None and change.ci_high < 0
-    )
+    return change is not None and change.value is not None and change.ci_high is not None and change.ci_high < 0
 
 
 def _format_loss_points(loss: ParaphraseLoss) -> str:
@@ -358,9 +335,7 @@ def make_reworded_item_data(source: ItemGroupPageInputs) -> Part:
         "runs": [title for title, _ in runs],
         "allRuns": len(variants),
         "wordings": {
-            name: [
-                [_find_wording_excerpt_number(source, known, text) for _, known in runs] for text in column
-            ]
+            name: [[_find_wording_excerpt_number(source, known, text) for _, known in runs] for text in column]
             for name, column in texts.items()
         },
         "gold": _read_gold_scores(source),
@@ -391,9 +366,7 @@ def _read_paraphrase_drop_item_group(
         return None
     ids = tuple(before[0])
     old = np.array([[column.get(item, np.nan) for item in ids] for column in before])
-    new = np.array(
-        [[_average_item_over_runs([column.get(item) for column in runs]) for item in ids] for runs in after]
-    )
+    new = np.array([[_average_item_over_runs([column.get(item) for column in runs]) for item in ids] for runs in after])
     words = WORDS[measure]
     measures = (
         Measure(("change", ""), f"change of {words}, mean over runs"),
@@ -401,9 +374,7 @@ def _read_paraphrase_drop_item_group(
         Measure(("paraphrased", ""), f"{words}, mean over runs"),
     )
     kind = ItemKind("reworded", task, title, NOUNS[task], measures)
-    return DatasetItemValues(
-        kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new])
-    )
+    return DatasetItemValues(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
 
 
 def _average_item_over_runs(values: Sequence[float | None]) -> float:

@@ -104,9 +104,7 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
 def judge_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict on the judges."""
     judges = [
-        row
-        for row in sort_systems_by_score(record, board)
-        if _find_gold_correlation_row(record, row).value is not None
+        row for row in sort_systems_by_score(record, board) if _find_gold_correlation_row(record, row).value is not None
     ]
     if not judges:
         return VerdictText(("No judge has a score on every dataset",), ())
@@ -142,19 +140,13 @@ def _say_best_judge(scores: Sequence[Claim], first: Sequence[Claim], board: Syst
     """Say who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.format_value_in_text(scores[0].value or 0.0)
-        says = (
-            "may rate at chance:"
-            if _is_judge_maybe_at_chance(scores[0])
-            else "correlates with gold scores at"
-        )
+        says = "may rate at chance:" if _is_judge_maybe_at_chance(scores[0]) else "correlates with gold scores at"
         return (board.name_system_in_sentence(scores[0].subject), f" {says} {score} of 100")
     if not first:
         return (f"{len(scores)} judges are scored against gold; no test compares them",)
     if len(first) == 1:
         return (board.name_system_in_sentence(first[0].subject), " agrees best with gold scores")
-    return (
-        f"{numbers.format_small_count_in_words(len(first)).capitalize()} judges may agree best with gold scores",
-    )
+    return (f"{numbers.format_small_count_in_words(len(first)).capitalize()} judges may agree best with gold scores",)
 
 
 def sort_systems_by_score(record: RunRecord, board: SystemBoard) -> list[BoardRow]:
@@ -165,9 +157,7 @@ def sort_systems_by_score(record: RunRecord, board: SystemBoard) -> list[BoardRo
 
 def _find_gold_correlation_row(record: RunRecord, row: BoardRow) -> ResultRow:
     result = record.find(JUDGING, row.system.name, FIT)
-    return result or ResultRow(
-        "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
-    )
+    return result or ResultRow("pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet")
 
 
 def _say_judge_correlations(record: RunRecord, judges: Sequence[BoardRow]) -> Sentence:
@@ -200,13 +190,8 @@ def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
         LabelledTableRow(
             row.label,
             (
-                make_result_cell(
-                    record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best
-                ),
-                *(
-                    make_result_cell(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS)
-                    for name in names
-                ),
+                make_result_cell(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
+                *(make_result_cell(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS) for name in names),
                 make_result_cell(record.find(JUDGING, row.system.name, ERROR), RATING),
                 make_result_cell(record.find(JUDGING, row.system.name, "failed"), MeasureFormat(100.0, 1, 1)),
             ),
@@ -218,9 +203,7 @@ def judge_scores_table(record: RunRecord, board: SystemBoard) -> Table:
     return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
 
 
-def _rating_error_series(
-    record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]
-) -> list[NamedPlotLine]:
+def _rating_error_series(record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]) -> list[NamedPlotLine]:
     made = []
     for row in judges:
         series = [
@@ -244,9 +227,7 @@ def _parse_gold_bin_middle(variant: str) -> float:
 
 
 def _draw_error_by_gold_score_chart(series: Sequence[NamedPlotLine], gold: Sequence[str]) -> Markup:
-    values = [
-        end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
-    ]
+    values = [end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)]
     y = fit_axis_scale([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
     ticks = [(_parse_gold_bin_middle(label) / 5, label.partition("=")[2]) for label in gold]
     return draw_line_chart(series, ticks, y, "gold score, 0 to 5")
@@ -259,30 +240,16 @@ def _summarise_rating_error_by_gold_score(series: Sequence[NamedPlotLine]) -> st
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
-def _make_judge_error_by_gold_bin_table(
-    record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]
-) -> Table:
-    rows = [
-        (row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges
-    ]
-    most = (
-        max((result.value or 0.0 for _, of in rows for result in of if result is not None), default=1.0)
-        or 1.0
-    )
+def _make_judge_error_by_gold_bin_table(record: RunRecord, judges: Sequence[BoardRow], gold: Sequence[str]) -> Table:
+    rows = [(row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges]
+    most = max((result.value or 0.0 for _, of in rows for result in of if result is not None), default=1.0) or 1.0
     lines_of = tuple(
-        LabelledTableRow(
-            row.label, tuple(make_result_cell(result, RATING, n=True, heat=most) for result in of), "llm"
-        )
+        LabelledTableRow(row.label, tuple(make_result_cell(result, RATING, n=True, heat=most) for result in of), "llm")
         for row, of in rows
     )
     columns = tuple(bin.partition("=")[2] for bin in gold)
     return Table(
-        "judge-errors",
-        "Mean absolute error by gold score",
-        "Judge",
-        columns,
-        lines_of,
-        style="heat grid lines",
+        "judge-errors", "Mean absolute error by gold score", "Judge", columns, lines_of, style="heat grid lines"
     )
 
 
@@ -353,15 +320,13 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return VerdictText(
-            ("The rule chooses no paraphraser",),
-            ((f"{numbers.capitalise_unless_name(chosen.because)}. {why}.",),),
+            ("The rule chooses no paraphraser",), ((f"{numbers.capitalise_unless_name(chosen.because)}. {why}.",),)
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
     why = f"It has {chosen.because}. On the front (no other candidate is better on all three criteria): {front}."
     claims = tuple(
-        Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
-        for name in chosen.front
+        Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "") for name in chosen.front
     )
     return VerdictText(
         (name_row_system_in_sentence(row), " is the paraphraser that the rule chooses"), ((why,),), claims
@@ -370,14 +335,10 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
 
 def _read_candidate_selection_rule(record: RunRecord) -> CandidateSelectionRule:
     options = record.arguments.get("options") or {}
-    return CandidateSelectionRule(
-        options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1)
-    )
+    return CandidateSelectionRule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
 
 
-def _choose_paraphraser_by_rule(
-    record: RunRecord,
-) -> tuple[ParaphraserSelectionResult, CandidateSelectionRule]:
+def _choose_paraphraser_by_rule(record: RunRecord) -> tuple[ParaphraserSelectionResult, CandidateSelectionRule]:
     rule = _read_candidate_selection_rule(record)
     return select_paraphraser(
         [_make_candidate_paraphraser_means(record, system.name) for system in record.systems], rule
@@ -391,9 +352,7 @@ def _make_candidate_paraphraser_means(record: RunRecord, system: str) -> Candida
     return CandidateParaphraserMeans(system, similarity, distance, seconds, next(iter(reasons), ""))
 
 
-def _read_candidate_distance_similarity(
-    record: RunRecord, row: BoardRow
-) -> tuple[float | None, float | None]:
+def _read_candidate_distance_similarity(record: RunRecord, row: BoardRow) -> tuple[float | None, float | None]:
     system = row.system.name
     return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
 
@@ -404,9 +363,7 @@ def _draw_paraphraser_candidates_chart(
     places = [(row, *_read_candidate_distance_similarity(record, row)) for row in rows]
     points = [PlotPoint(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))
-    across = PlotAxis(
-        LinearScale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies"
-    )
+    across = PlotAxis(LinearScale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
     up = PlotAxis(
         fit_axis_scale([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
         f"rule: at least {rule.similarity:g}"
@@ -422,24 +379,13 @@ def _describe_candidate_plot_point(record: RunRecord, row: BoardRow) -> str:
 def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table:
     """Make the table of every candidate by the criteria, and what the rule says of it."""
     chosen, _ = _choose_paraphraser_by_rule(record)
-    measures = (
-        (SIMILARITY, RATING),
-        (DISTANCE, RATING),
-        (SECONDS, RATING),
-        ("copied", PERCENT),
-        ("failed", PERCENT),
-    )
+    measures = ((SIMILARITY, RATING), (DISTANCE, RATING), (SECONDS, RATING), ("copied", PERCENT), ("failed", PERCENT))
     lines = []
     for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
-        told = (
-            "✓ chosen" if is_chosen else chosen.rejected.get(system, "another candidate changes more words")
-        )
-        cells = [
-            make_result_cell(record.find(CHOICE, system, name), unit, bold=is_chosen)
-            for name, unit in measures
-        ]
+        told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another candidate changes more words")
+        cells = [make_result_cell(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures]
         front = TableCell("yes" if system in chosen.front else "no")
         lines.append(LabelledTableRow(row.label, (*cells, front, TableCell(told)), "llm"))
     columns = (
@@ -447,11 +393,7 @@ def paraphraser_candidates_table(record: RunRecord, board: SystemBoard) -> Table
         "By the rule"
     )  # fmt: skip
     return Table(
-        "candidates",
-        "Candidates by the three criteria, means over datasets",
-        "Candidate",
-        columns,
-        tuple(lines),
+        "candidates", "Candidates by the three criteria, means over datasets", "Candidate", columns, tuple(lines)
     )
 
 
@@ -474,9 +416,7 @@ def _similarity_by_dataset_table(record: RunRecord, rows: Sequence[BoardRow]) ->
 def _candidates_by_judge_table(record: RunRecord, rows: Sequence[BoardRow]) -> Table | None:
     """What each judge says of the candidates it rated, mean over datasets; None for one judge."""
     variants = dict.fromkeys(
-        key[3]
-        for key in record.rows
-        if key[0] == CHOICE and key[5] == SIMILARITY and key[3].startswith("judge=")
+        key[3] for key in record.rows if key[0] == CHOICE and key[5] == SIMILARITY and key[3].startswith("judge=")
     )
     if not variants:
         return None
@@ -496,11 +436,7 @@ def _candidates_by_judge_table(record: RunRecord, rows: Sequence[BoardRow]) -> T
         for variant in variants
     )
     return Table(
-        "cross-judges",
-        "Similarity according to other judges",
-        "Judge",
-        tuple(row.label for row in rated),
-        lines,
+        "cross-judges", "Similarity according to other judges", "Judge", tuple(row.label for row in rated), lines
     )
 
 
@@ -558,9 +494,7 @@ def make_paraphrase_validation_verdict(record: RunRecord, _: SystemBoard) -> Ver
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     accept = make_count_claim("accepted", len(accepted), len(langs))
-    heading = (
-        f"People accept the paraphrases in {accept.n} of {numbers.format_noun_count(accept.of, 'language')}"
-    )
+    heading = f"People accept the paraphrases in {accept.n} of {numbers.format_noun_count(accept.of, 'language')}"
     rating = _claim_mean_rating(record)
     lede = [_say_mean_rating(claim) for claim in rating]
     if refused:
@@ -650,9 +584,7 @@ def _draw_rating_shares(shares: list[float]) -> Markup:
     for grade, share in enumerate(shares):
         if share:
             title = f"<title>{grade}: {numbers.format_percent(share)}</title>"
-            place = (
-                f'x="{format_percent_position(100 * start)}" width="{format_percent_position(100 * share)}"'
-            )
+            place = f'x="{format_percent_position(100 * start)}" width="{format_percent_position(100 * share)}"'
             parts.append(f'<rect class="q{grade}" {place} height="12">{title}</rect>')
         start += share
     return Markup(f'<svg class="stack" aria-hidden="true">{"".join(parts)}</svg>')
@@ -661,10 +593,7 @@ def _draw_rating_shares(shares: list[float]) -> Markup:
 def _draw_mean_rating(mean: float | None, threshold: float) -> Markup:
     """Draw the mean rating as a diamond on a line from 0 to 5, the threshold across it."""
     bar = format_percent_position(100 * threshold / 5)
-    parts = [
-        '<line class="g" x1="0" x2="100%" y1="8" y2="8"/>',
-        f'<line class="d" x1="{bar}" x2="{bar}" y2="16"/>',
-    ]
+    parts = ['<line class="g" x1="0" x2="100%" y1="8" y2="8"/>', f'<line class="d" x1="{bar}" x2="{bar}" y2="16"/>']
     if mean is not None:
         parts.append(
             f'<svg x="{format_percent_position(100 * mean / 5)}" y="8" overflow="visible">'

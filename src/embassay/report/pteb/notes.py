@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import (
-    PARAPHRASE,
-    find_only_control_source,
-    list_control_paraphraser_labels,
-)
+from embassay.report.pteb.conclusions import PARAPHRASE, find_only_control_source, list_control_paraphraser_labels
 from embassay.report.record import RunRecord, count_text_outcomes
 
 Found = tuple[str, str, str, str]

@@ -60,9 +60,7 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        tables.append(
-            _make_paraphrase_loss_table("All tasks", "scores", titles, rows, losses.board.has_ranks)
-        )
+        tables.append(_make_paraphrase_loss_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -79,9 +77,7 @@ def make_paraphrase_loss_tables(losses: ParaphraseLosses) -> tuple[ParaphraseLos
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        tables.append(
-            _make_paraphrase_loss_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked)
-        )
+        tables.append(_make_paraphrase_loss_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
     return tuple(tables)
 
 
@@ -104,22 +100,15 @@ def change_by_source_table(losses: ParaphraseLosses) -> Table | None:
         return None
     tables = []
     for row in losses.rows:
-        lines = [
-            record.find(board.lead, row.system.name, DELTA, variant=source.get("label", ""))
-            for source in sources
-        ]
+        lines = [record.find(board.lead, row.system.name, DELTA, variant=source.get("label", "")) for source in sources]
         tables.append(
             LabelledTableRow(
-                row.label,
-                tuple(make_result_cell(result, POINTS, signed=True) for result in lines),
-                row.system.kind,
+                row.label, tuple(make_result_cell(result, POINTS, signed=True) for result in lines), row.system.kind
             )
         )
     # Where prompts alone differ, their names say all.
     titles = tuple(
-        label.removeprefix("prompt=")
-        if (label := source.get("label", "")).startswith("prompt=")
-        else source["name"]
+        label.removeprefix("prompt=") if (label := source.get("label", "")).startswith("prompt=") else source["name"]
         for source in sources
     )
     return Table("by-source", "Change by source, points", "System", titles, tuple(tables))
@@ -168,9 +157,7 @@ def describe_order_agreement_by_scope(record: RunRecord, board: SystemBoard) -> 
     return tuple((title, said) for title, said in found if said)
 
 
-def _make_stability_table(
-    board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]
-) -> RankStabilityTable:
+def _make_stability_table(board: SystemBoard, title: str, name: str, plain: Mapping[str, Any]) -> RankStabilityTable:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
     words = list(starmap(numbers.format_rank_range, ranges)) if ranges else ["no interval"] * len(systems)
@@ -182,9 +169,7 @@ def _make_stability_table(
         )
         for i, system in enumerate(systems)
     )  # fmt: skip
-    return RankStabilityTable(
-        title, f"stability-{name.replace(':', '-')}", _say_kendall_tau(plain), tuple(rows)
-    )
+    return RankStabilityTable(title, f"stability-{name.replace(':', '-')}", _say_kendall_tau(plain), tuple(rows))
 
 
 def _format_share_cell(value: float | None) -> tuple[str, int, float | None]:
@@ -198,12 +183,8 @@ def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
     parts = []
     if plain.get("tau_original") is not None:
         low, high = plain.get("tau_low"), plain.get("tau_high")
-        ends = (
-            "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
-        )
-        parts.append(
-            f"original and paraphrased scores: {numbers.format_score(plain['tau_original'], 2)}{ends}"
-        )
+        ends = "" if low is None or high is None else f" (95% interval {numbers.format_interval(low, high, 2)})"
+        parts.append(f"original and paraphrased scores: {numbers.format_score(plain['tau_original'], 2)}{ends}")
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
@@ -328,8 +309,7 @@ def align_dumbbells_by_dataset(
     by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
     keys = dict.fromkeys(key for rows in by_row for key in rows)
     return tuple(
-        (next(rows[key] for rows in by_row if key in rows), tuple(rows.get(key) for rows in by_row))
-        for key in keys
+        (next(rows[key] for rows in by_row if key in rows), tuple(rows.get(key) for rows in by_row)) for key in keys
     )
 
 
@@ -365,9 +345,7 @@ def draw_loss_dumbbell(loss: ParaphraseLoss, scale: LinearScale) -> Markup:
     if before is not None and after is not None:
         path = f"M{scale.at(before):.1f} 8H{scale.at(after):.1f}{path}"
     circle = (
-        ""
-        if before is None
-        else f'<circle class="w" cx="{format_percent_position(scale.at(before))}" cy="8" r="5"/>'
+        "" if before is None else f'<circle class="w" cx="{format_percent_position(scale.at(before))}" cy="8" r="5"/>'
     )
     return Markup(
         f'<svg class="iv {name_grid_class(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
@@ -448,8 +426,7 @@ def baseline_shift_plots(record: RunRecord, board: SystemBoard) -> tuple[Baselin
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
     plots = [
-        _make_difference_to_baseline_plot(record, board, titles.get(name, name), name, scopes[name])
-        for name in names
+        _make_difference_to_baseline_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names
     ]
     shown = [plot for plot in plots if plot is not None]
     return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
@@ -473,12 +450,9 @@ def _make_difference_to_baseline_plot(
         if end is not None
     ]
     scale = fit_axis_scale([*edges, 0.0], within=None, factor=POINTS.factor)
-    missing = tuple(
-        (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
-    )
+    missing = tuple((board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason"))
     rows = tuple(
-        _make_system_baseline_difference(record, row, words, contrast, scale)
-        for row, _, words, contrast in tested
+        _make_system_baseline_difference(record, row, words, contrast, scale) for row, _, words, contrast in tested
     )
     place = name.replace(":", "-")
     return BaselineDifferencePlot(
@@ -520,14 +494,11 @@ def plot_change_by_original_score(losses: ParaphraseLosses) -> ScoreDropChart | 
         if row.system.ranked
         for task in losses.board.tasks
         for dataset in losses.record.datasets(task.name)
-        if (loss := losses.find_dataset_loss(row, task, dataset)).drop is not None
-        and loss.before.value is not None
+        if (loss := losses.find_dataset_loss(row, task, dataset)).drop is not None and loss.before.value is not None
     ]
     if len(points) < FEWEST:
         return None
-    x = fit_axis_scale(
-        [loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor
-    )
+    x = fit_axis_scale([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
     y = fit_axis_scale([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
     svg = draw_scatter_plot(
         [_loss_point(loss) for loss in points],
@@ -569,9 +540,7 @@ def plot_change_by_edit_distance(losses: ParaphraseLosses) -> ScoreDropChart | N
         for task in board.tasks
         if row.system.ranked
         and (
-            delta := record.find(
-                task.name, row.system.name, DELTA, dataset=dataset, variant=source if several else ""
-            )
+            delta := record.find(task.name, row.system.name, DELTA, dataset=dataset, variant=source if several else "")
         )
         and delta.value is not None
     ]
@@ -580,9 +549,7 @@ def plot_change_by_edit_distance(losses: ParaphraseLosses) -> ScoreDropChart | N
     x = fit_axis_scale([distance for _, _, distance, _ in found])
     y = fit_axis_scale([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
     points = [PlotPoint(distance, change, row.system.kind) for row, _, distance, change in found]
-    svg = draw_scatter_plot(
-        points, PlotAxis(x, "edit distance of the paraphrases"), PlotAxis(y, "change, points", 0.0)
-    )
+    svg = draw_scatter_plot(points, PlotAxis(x, "edit distance of the paraphrases"), PlotAxis(y, "change, points", 0.0))
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance on the horizontal axis, change from paraphrasing on the vertical. The "

@@ -81,14 +81,11 @@ def _find_chances_of_being_best(record: RunRecord, dataset: str) -> dict[str, fl
     return {
         system.name: row.value
         for system in record.list_non_reference_systems
-        if (row := record.find(TASK, system.name, "p_best", dataset=dataset)) is not None
-        and row.value is not None
+        if (row := record.find(TASK, system.name, "p_best", dataset=dataset)) is not None and row.value is not None
     }
 
 
-def _state_possible_best_systems(
-    record: RunRecord, dataset: str, choice: Mapping[str, Any]
-) -> tuple[Claim, ...]:
+def _state_possible_best_systems(record: RunRecord, dataset: str, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """State which systems may be the best, the likeliest first, and which hardly can be."""
     chances = _find_chances_of_being_best(record, dataset)
     names = sorted(chances, key=lambda name: (-chances[name], name != choice["pick"]))
@@ -150,9 +147,7 @@ def _state_pick_chances(record: RunRecord, choice: Mapping[str, Any]) -> tuple[C
 
 def _make_near_best_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
     """Who would do as well: near the best with a high chance."""
-    return tuple(
-        Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ()
-    )
+    return tuple(Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ())
 
 
 def _make_labels_needed_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
@@ -253,9 +248,7 @@ def list_choice_findings_for_system(run: ReportRun, system: str) -> Iterator[Sys
     for dataset, choice in _read_choices_by_dataset(run.record).items():
         if choice["pick"] == system:
             basis = (
-                numbers.format_noun_count(choice["judged"], "judged question")
-                if choice["judged"]
-                else "without labels"
+                numbers.format_noun_count(choice["judged"], "judged question") if choice["judged"] else "without labels"
             )
             chance = _add_article_to_percentage(numbers.format_percent(choice["p_best"]))
             clause = f"is the pick on {dataset}, with {chance} chance of being best ({basis})"
@@ -274,9 +267,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from show_gravest_notes((*list_run_notes(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which system, and how certain", "choose-systems")
-        yield replace(
-            _move_regret_columns_first(_make_best_system_chances_table(record, dataset)), title=dataset
-        )
+        yield replace(_move_regret_columns_first(_make_best_system_chances_table(record, dataset)), title=dataset)
         yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
             "million tokens; time is for the system's cell on this machine, including cached vectors."
@@ -289,11 +280,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield ParagraphBlock(_say_what_would_decide(choice))
         if (record.path / TO_GRADE).exists():
             yield ParagraphBlock(
-                (
-                    "Questions to judge next: ",
-                    CommandInSentence(TO_GRADE),
-                    f" ({_say_amount_to_judge(record.path)}).",
-                )
+                ("Questions to judge next: ", CommandInSentence(TO_GRADE), f" ({_say_amount_to_judge(record.path)}).")
             )
             yield from _next_command_blocks(record)
         yield replace(_more_labels_table(choice), title="What judged questions would achieve")
@@ -327,10 +314,7 @@ def _say_amount_to_judge(run: Path) -> str:
         if line.strip()
     ]
     passages = sum(len(row["passages"]) for row in rows)
-    asked, graded = (
-        numbers.format_noun_count(len(rows), "question"),
-        numbers.format_noun_count(passages, "passage"),
-    )
+    asked, graded = (numbers.format_noun_count(len(rows), "question"), numbers.format_noun_count(passages, "passage"))
     return f"{asked}, {graded}"
 
 
@@ -349,9 +333,9 @@ def _iterate_missing_model_question_notes(record: RunRecord) -> Iterator[str]:
 
 def _show_outcomes_of_question_drafts(record: RunRecord, dataset: str) -> Iterator[Block]:
     """Tell what became of the drafts that a model wrote."""
-    counts: Mapping[str, Mapping[str, int]] = (
-        (record.manifest.get("questions") or {}).get("drafts") or {}
-    ).get(dataset, {})
+    counts: Mapping[str, Mapping[str, int]] = ((record.manifest.get("questions") or {}).get("drafts") or {}).get(
+        dataset, {}
+    )
     outcomes = list(dict.fromkeys(name for drafts in counts.values() for name in drafts))
     if outcomes:
         yield Heading("Questions that a model wrote", "choose-drafts")
@@ -393,9 +377,7 @@ def suggest_golden_set_commands(record: RunRecord) -> tuple[str, ...]:
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
     dataset = next(iter(_read_choices_by_dataset(record)), "")
-    encoders = [
-        system.name for system in _sort_systems_by_regret(record, dataset) if system.kind == "embedding"
-    ]
+    encoders = [system.name for system in _sort_systems_by_regret(record, dataset) if system.kind == "embedding"]
     judge = arguments["options"].get("llm") or "MODEL"
     golden = f"{run}-golden"
     runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
@@ -424,29 +406,22 @@ def _make_best_system_chances_table(record: RunRecord, dataset: str) -> Table:
     ]  # fmt: skip
     systems = _sort_systems_by_regret(record, dataset)
     rows: list[list[str | TableCell]] = [
-        [label[system.name], *_make_choice_table_cells_of_system(record, dataset, system)]
-        for system in systems
+        [label[system.name], *_make_choice_table_cells_of_system(record, dataset, system)] for system in systems
     ]
     table = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [system.kind for system in systems]
-    return replace(
-        table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True))
-    )
+    return replace(table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True)))
 
 
 def _move_regret_columns_first(table: Table) -> Table:
     """Regret and the interval beside the chance of being best: a phone shows three columns."""
     best, near, *others = range(len(table.columns))
     order = (best, *others[:2], near, *others[2:])
-    lines = tuple(
-        replace(line, entries=tuple(line.entries[place] for place in order)) for line in table.lines
-    )
+    lines = tuple(replace(line, entries=tuple(line.entries[place] for place in order)) for line in table.lines)
     return replace(table, columns=tuple(table.columns[place] for place in order), lines=lines)
 
 
-def _make_choice_table_cells_of_system(
-    record: RunRecord, dataset: str, system: SystemOfRun
-) -> Iterator[TableCell]:
+def _make_choice_table_cells_of_system(record: RunRecord, dataset: str, system: SystemOfRun) -> Iterator[TableCell]:
     rows = {
         name: record.find(TASK, system.name, name, dataset=dataset)
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
@@ -461,9 +436,7 @@ def _make_choice_table_cells_of_system(
         return
     price = system.facts.get("usd_per_million_tokens")
     yield TableCell("0" if price is None else f"{price:g}")
-    seconds = sum(
-        cell.seconds or 0.0 for cell in record.list_system_cells_of_task_by_dataset(TASK, system.name)
-    )
+    seconds = sum(cell.seconds or 0.0 for cell in record.list_system_cells_of_task_by_dataset(TASK, system.name))
     yield TableCell(numbers.format_duration(seconds), exact=str(seconds))
 
 

@@ -92,12 +92,7 @@ def make_label_outlook_table(ahead: Sequence[ExpectedBenefitOfLabels]) -> Table:
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table(
-        "ahead",
-        "What more labels would achieve",
-        "Labels",
-        make_number_columns(*titles),
-        lines,
-        is_sortable=False,
+        "ahead", "What more labels would achieve", "Labels", make_number_columns(*titles), lines, is_sortable=False
     )
 
 
@@ -105,11 +100,7 @@ def show_outlook_of_undecided_runs(score: ScoringRecord, price: float | None = N
     """What more judged questions would buy for the two runs that are nearest to a decision by the headline, of those
     that cannot be told apart and may be first. A question costs as many labels as those of the file have."""
     compared = next(
-        (
-            comparison
-            for comparison in score.comparisons
-            if comparison.measure == score.headline and comparison.pairs
-        ),
+        (comparison for comparison in score.comparisons if comparison.measure == score.headline and comparison.pairs),
         None,
     )
     if compared is None:
@@ -147,12 +138,7 @@ def make_judge_corrected_score_table(corrections: JudgeCorrectionResults, headli
     rows = [row for row in corrections.rows if row.measure == headline]
     columns = make_number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     return Table(
-        "corrected",
-        "People and judge",
-        headline,
-        columns,
-        tuple(map(_make_corrected_run_row, rows)),
-        is_sortable=False,
+        "corrected", "People and judge", headline, columns, tuple(map(_make_corrected_run_row, rows)), is_sortable=False
     )
 
 
@@ -191,12 +177,7 @@ def show_judge_assisted_means(
     if biased := tuple(_make_judge_bias_table_row(bias.said, bias) for bias in off):
         columns = make_number_columns("Judge minus people", "95%", "Labels")
         yield Table(
-            f"off-{title}",
-            "Where the judge is wrong",
-            "Judge's label or stratum",
-            columns,
-            biased,
-            is_sortable=False,
+            f"off-{title}", "Where the judge is wrong", "Judge's label or stratum", columns, biased, is_sortable=False
         )
     yield ParagraphBlock(f"{found[0].name}: {found[0].use}.")
     if rows := forecast_gain_of_more_labels(found[0], bar):

@@ -163,14 +163,10 @@ def _pick_shown_stacks(part: SweepDatasetFindings, order: Sequence[str], wide: b
     return [spot for spot in placed if spot[1] in best]
 
 
-def _frontier_table_row(
-    part: SweepDatasetFindings, findings: SweepFindings, id: str, place: int
-) -> list[TableCell]:
+def _frontier_table_row(part: SweepDatasetFindings, findings: SweepFindings, id: str, place: int) -> list[TableCell]:
     stack, chosen = part.stack(id), id == part.recommendation.stack
     total, mark = stack.time("total"), "*" if chosen else ""
-    times = (
-        ("n/a", "n/a") if total is None else (format_ms_per_query(total.p50), format_ms_per_query(total.p95))
-    )
+    times = ("n/a", "n/a") if total is None else (format_ms_per_query(total.p50), format_ms_per_query(total.p95))
     cells = (
         f"{place}{mark} {id}", _format_stack_quality(stack, findings.asked.measure), times[0],
         format_usd_per_1000_queries(stack.cost), times[1],
@@ -262,9 +258,7 @@ class FrontierPlot:
     scale: tuple[float, float, float, float]
 
 
-def frontier_plot(
-    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, order: Sequence[str]
-) -> FrontierPlot:
+def frontier_plot(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
@@ -283,9 +277,7 @@ def frontier_plot(
         _draw_point_numbers_as_svg(part, asked, order, x, y),
         _draw_recommended_ring(part, asked, x, y)
     ]  # fmt: skip
-    rows = tuple(
-        (*_list_plot_values_of_stack(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties
-    )
+    rows = tuple((*_list_plot_values_of_stack(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
     return FrontierPlot(svg, _summarize_frontier_plot(part, asked), rows, (x.low, x.high, LEFT, WIDE))
 
@@ -369,9 +361,7 @@ def _draw_frontier_steps(
     """The frontier by time: level until the next point, then up."""
     frontier = part.find_frontier_by_name("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
-    spots = [
-        (_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))) for stack in stacks
-    ]
+    spots = [(_stack_x_position(stack, x), _chart_y_position(y, _stack_quality(stack, asked))) for stack in stacks]
     if not spots:
         return ""
     lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
@@ -397,11 +387,7 @@ def _draw_interval_whiskers(
 
 
 def _draw_stack_point(
-    stack: StackSummary,
-    part: SweepDatasetFindings,
-    asked: SweepRulesPricesAndSeed,
-    x: LogTimeScale,
-    y: LinearScale,
+    stack: StackSummary, part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, x: LogTimeScale, y: LinearScale
 ) -> str:
     """Draw a stack's point: filled on the frontier by time, hollow for its price, else a grey ring."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
@@ -414,11 +400,7 @@ def _draw_stack_point(
 
 
 def _draw_point_numbers_as_svg(
-    part: SweepDatasetFindings,
-    asked: SweepRulesPricesAndSeed,
-    order: Sequence[str],
-    x: LogTimeScale,
-    y: LinearScale,
+    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed, order: Sequence[str], x: LogTimeScale, y: LinearScale
 ) -> str:
     """Draw beside each point its place in the table, where there is room."""
     spots = [
@@ -451,9 +433,7 @@ def _draw_recommended_ring(
 
 def _summarize_frontier_plot(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
-    on = sorted(
-        (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)
-    )
+    on = sorted((part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id))
     first, last = on[0], on[-1]
     dominated = len(part.stacks) - len(on)
     return (

@@ -74,8 +74,7 @@ def say_why_judging_stopped(golden: GoldenRunRecord) -> str:
     if ranking is None or not ranking.stopped or ranking.engine == "grades":
         return ""
     parts = [
-        f"{STOPPED.get(word, word)} ({numbers.format_noun_count(n, 'question')})"
-        for word, n in ranking.stopped.items()
+        f"{STOPPED.get(word, word)} ({numbers.format_noun_count(n, 'question')})" for word, n in ranking.stopped.items()
     ]
     return f"It stopped because: {', '.join(parts)}."
 
@@ -137,10 +136,7 @@ def _make_failed_question_notes(golden: GoldenRunRecord, most: int = 6) -> Cauti
         )
         for query in failed[:most]
     )
-    further: Sentence = (
-        f"and {len(failed) - most} more, in ",
-        PageLink("every question", "golden-questions"),
-    )
+    further: Sentence = (f"and {len(failed) - most} more, in ", PageLink("every question", "golden-questions"))
     mend = "Repeat the command to retry them."
     return CautionNotes(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
@@ -155,9 +151,7 @@ def _pool_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
         yield DrawingLegend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
         further = f" {left} more are in the table." if left else ""
-        head = (
-            "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
-        )
+        head = "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
         yield ParagraphBlock(
             (f"{head}{figure.summary}{further} The counts are in ",
              PageLink("every question", "golden-questions"), ".")
@@ -195,11 +189,7 @@ def _order_certainty_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
         "order. Only people's labels show how close it is to people: "
     )
     yield ParagraphBlock(
-        (
-            expected,
-            CommandInSentence("embassay rag check"),
-            f". {_say_calls_per_question(golden)} {stopped}".rstrip(),
-        )
+        (expected, CommandInSentence("embassay rag check"), f". {_say_calls_per_question(golden)} {stopped}".rstrip())
     )
     if table is not None:
         yield table
@@ -247,13 +237,7 @@ def _make_example_question_blocks(final: QuestionTopPassages, most: int | None) 
 def _describe_passage_with_grade(passage: FinalListPassage) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
-    return (
-        StyledWords(passage.text, "data"),
-        " ",
-        StyledWords(grade, style),
-        " ",
-        StyledWords(passage.doc_id, "bdi"),
-    )
+    return (StyledWords(passage.text, "data"), " ", StyledWords(grade, style), " ", StyledWords(passage.doc_id, "bdi"))
 
 
 def _questions_block(golden: GoldenRunRecord, alone: bool, most: int = 300) -> Block:
@@ -293,11 +277,7 @@ def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     have = "has" if done.of == 1 else "have"
     heading = f"{done.n} of {numbers.format_noun_count(done.of, 'question')} {have} graded"
     # The first thing that is read of a set that may be worth nothing.
-    heading += (
-        " passages, but the judge may be at chance"
-        if is_judge_possibly_random(golden)
-        else ", ordered passages"
-    )
+    heading += " passages, but the judge may be at chance" if is_judge_possibly_random(golden) else ", ordered passages"
     lede: list[Sentence] = []
     if failed.n:
         lede.append((f"{failed.n} failed and {'is' if failed.n == 1 else 'are'} not in the set.",))
@@ -307,11 +287,7 @@ def describe_golden_verdict(golden: GoldenRunRecord) -> VerdictText:
     sure, unclaimed = _make_claims_on_ranking_certainty(golden), _make_unclaimed_questions_claim(golden)
     lede += [
         (text,)
-        for text in (
-            _say_judge_calls_and_cost(golden),
-            _say_order_certainty(golden, sure),
-            say_judge_doubts(golden),
-        )
+        for text in (_say_judge_calls_and_cost(golden), _say_order_certainty(golden, sure), say_judge_doubts(golden))
         if text
     ]
     return VerdictText((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
@@ -449,10 +425,7 @@ def _queries_table(queries: Sequence[GoldenQuerySummary]) -> Table:
 def _golden_query_row(query: GoldenQuerySummary) -> LabelledTableRow:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
-    cells = (
-        _make_count_cell_or_reason(value, why if query.status != "done" and not value else "")
-        for value in counts
-    )
+    cells = (_make_count_cell_or_reason(value, why if query.status != "done" and not value else "") for value in counts)
     return LabelledTableRow(query.query_id, (TableCell(query.status), *cells))
 
 
@@ -539,13 +512,9 @@ def _repeatability_rows(golden: GoldenRunRecord) -> Iterator[list[str]]:
             )
         )
     if golden.rank_agreement is not None:
-        found.append(
-            ("As the search", golden.rank_agreement, "share of pairs graded in the same order as the search")
-        )
+        found.append(("As the search", golden.rank_agreement, "share of pairs graded in the same order as the search"))
     if ranking is not None and ranking.contradictions is not None:
-        found.append(
-            ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and ordered both ways")
-        )
+        found.append(("Contradicted", ranking.contradictions.share, "share of pairs shown twice and ordered both ways"))
     for title, figure, what in found:
         if figure is not None and figure.value is not None:
             ends = ("" if end is None else numbers.format_score(end) for end in (figure.low, figure.high))
@@ -563,9 +532,7 @@ def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
         yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
-        why = (
-            golden.repeated.reason if golden.repeated is not None else "use --repeat to ask some items again"
-        )
+        why = golden.repeated.reason if golden.repeated is not None else "use --repeat to ask some items again"
         yield f"Nothing was judged twice: {why}."
     if golden.tokens is not None:
         tokens = golden.tokens

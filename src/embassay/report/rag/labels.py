@@ -63,9 +63,7 @@ def make_golden_stage_progress_table(golden: GoldenRunRecord) -> Table | None:
     counts = {stage.name: _count_stage_passages(stage, both) for stage in golden.stages}
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
-    lines = tuple(
-        _golden_stage_row(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages
-    )
+    lines = tuple(_golden_stage_row(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages)
     numbered = (Column(title, style="num") for title in ("Questions", "Failed", "Time"))
     columns = (Column("", style="bar"), Column("Passages", style="num"), Column("Of these"), *numbered)
     table = Table("funnel", "Stages", "Stage", columns, lines, "values grid", 3, is_titled=False,
@@ -79,9 +77,7 @@ def _count_stage_passages(stage: GoldenStageSummary, either: int) -> list[int]:
     return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
-def _golden_stage_row(
-    stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int
-) -> LabelledTableRow:
+def _golden_stage_row(stage: GoldenStageSummary, counts: Sequence[int], passages: int, most: int) -> LabelledTableRow:
     drawn = (
         '<svg class="gaps" aria-hidden="true">'
         f'<rect class="q4" width="{format_percent_position(100 * passages / most)}"/></svg>'
@@ -115,9 +111,7 @@ def draw_grade_shares_by_question(golden: GoldenRunRecord) -> tuple[Figure, int]
                 # A rectangle; the 12% of its width that are missing are the gap between columns.
                 paths[grade] += f"M{i * wide:.2f} {top:.1f}h{0.88 * wide:.2f}v-{high:.1f}h-{0.88 * wide:.2f}z"
                 top -= high
-    drawn = "".join(
-        f'<path class="q{grade if grade > 1 else 0}" d="{path}"/>' for grade, path in paths.items() if path
-    )
+    drawn = "".join(f'<path class="q{grade if grade > 1 else 0}" d="{path}"/>' for grade, path in paths.items() if path)
     shares = [_share_of_good_grades(query) for query in graded]
     summary = (
         f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 or 5 "
@@ -133,10 +127,7 @@ def _share_of_good_grades(query: GoldenQuerySummary) -> float:
 
 LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
 PREVALENCE = "grade4plus5_pool_prevalence"
-LACKING = (
-    ("queries_without_grade5", "none of grade 5"),
-    ("queries_without_grade4plus5", "none of grade 4 or 5"),
-)
+LACKING = (("queries_without_grade5", "none of grade 5"), ("queries_without_grade4plus5", "none of grade 4 or 5"))
 
 
 def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
@@ -182,16 +173,7 @@ def estimate_bars_table(label: str, lines: Sequence[LabelledTableRow], scale: Li
     what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
     columns = (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), *what)
     return Table(
-        "",
-        label,
-        "Quantity",
-        columns,
-        tuple(lines),
-        "forest",
-        3,
-        is_titled=False,
-        is_sortable=False,
-        export="",
+        "", label, "Quantity", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False, export=""
     )
 
 
@@ -204,9 +186,7 @@ def judge_attempts_faults_table(judge: JudgeFacts | None) -> Table | None:
     attempts = (numbers.format_noun_count(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
     rows = tuple(_make_judge_call_counts_row(kind, most) for kind in kinds)
-    return Table(
-        "judge-answers", "Answers and attempts", "Requested", columns, rows, digits=0, is_sortable=False
-    )
+    return Table("judge-answers", "Answers and attempts", "Requested", columns, rows, digits=0, is_sortable=False)
 
 
 def _make_judge_call_counts_row(one: JudgeCallCounts, most: int) -> LabelledTableRow:
@@ -230,9 +210,7 @@ def judge_reliability_bars(golden: GoldenRunRecord) -> tuple[LabelledTableRow, .
             make_estimate_table_row("Within one grade", repeat.within_one, "share of passages graded twice"),
             make_estimate_table_row("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
             make_estimate_table_row(
-                "Pairs turned round",
-                repeat.discordant,
-                "share of a call’s pairs that its repeat orders differently",
+                "Pairs turned round", repeat.discordant, "share of a call’s pairs that its repeat orders differently"
             ),
         ]
     contradictions = ranking.contradictions if ranking is not None else None
@@ -260,9 +238,7 @@ def make_estimate_table_row(
         texts = (Markup(""), append_bracketed_interval("n/a", figure.reason), "", what)
     else:
         mark = draw_interval_mark(_convert_estimate_to_result(figure), "llm", scale, width=180)
-        value = append_bracketed_interval(
-            numbers.format_score(figure.value), _format_estimate_interval(figure)
-        )
+        value = append_bracketed_interval(numbers.format_score(figure.value), _format_estimate_interval(figure))
         texts = (mark, value, numbers.format_count(figure.n), what)
     return LabelledTableRow(title, tuple(map(TableCell, texts)))
 
@@ -299,17 +275,13 @@ def repeated_grades_table(repeated: JudgeRepeatability | None) -> Table | None:
     return grade_confusion_table("judge-repeats", "First grade against second", "First", repeated.table)
 
 
-def grade_confusion_table(
-    name: str, title: str, heading: str, table: Sequence[Sequence[int]]
-) -> Table | None:
+def grade_confusion_table(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Table | None:
     """Counts of grade against grade; None for an empty table."""
     most = max((n for row in table for n in row), default=0)
     if not most:
         return None
     lines = tuple(
-        LabelledTableRow(
-            f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1))
-        )
+        LabelledTableRow(f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1)))
         for grade, row in enumerate(table, 1)
     )
     columns = tuple(f"then {grade}" for grade in range(1, len(table[0]) + 1))
@@ -317,9 +289,7 @@ def grade_confusion_table(
 
 
 def _count_entry(n: int, most: int, *, bold: bool) -> TableCell:
-    return TableCell(
-        numbers.format_count(n), exact=str(n), step=choose_heat_step(n / most) if n else 1, bold=bold
-    )
+    return TableCell(numbers.format_count(n), exact=str(n), step=choose_heat_step(n / most) if n else 1, bold=bold)
 
 
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
@@ -336,12 +306,7 @@ def make_ranking_engine_claims_table(golden: GoldenRunRecord) -> Table | None:
     if not rows:
         return None
     return Table(
-        "claims",
-        "What the engine expects of its order",
-        "Expected",
-        CLAIM_COLUMNS,
-        tuple(rows),
-        is_sortable=False,
+        "claims", "What the engine expects of its order", "Expected", CLAIM_COLUMNS, tuple(rows), is_sortable=False
     )
 
 
@@ -357,11 +322,7 @@ def read_targets_of_ranking_engine(engine: str) -> Mapping[str, float]:
         bayes_options = None
     if bayes_options is None or not bayes_options.stop:
         return {}
-    return {
-        "set_errors_at_most_1": bayes_options.surely,
-        "overlap": bayes_options.overlap,
-        "tau": bayes_options.tau,
-    }
+    return {"set_errors_at_most_1": bayes_options.surely, "overlap": bayes_options.overlap, "tau": bayes_options.tau}
 
 
 def _engine_claim_row(title: str, values: Sequence[float], target: float | None) -> LabelledTableRow:
@@ -371,9 +332,7 @@ def _engine_claim_row(title: str, values: Sequence[float], target: float | None)
         return LabelledTableRow(title, (*cells, TableCell(numbers.NONE), TableCell(numbers.NONE)))
     reached = sum(value >= target for value in values)
     share = TableCell(f"{reached} of {len(values)}", exact=str(reached))
-    return LabelledTableRow(
-        title, (*cells, TableCell(numbers.format_score(target, 2), exact=f"{target:g}"), share)
-    )
+    return LabelledTableRow(title, (*cells, TableCell(numbers.format_score(target, 2), exact=f"{target:g}"), share))
 
 
 def position_bias_table(ranking: RankingEngineRunSummary | None) -> Table | None:
@@ -393,14 +352,11 @@ def position_bias_table(ranking: RankingEngineRunSummary | None) -> Table | None
             f"shown at place {place_bias.place}",
             (
                 TableCell(
-                    draw_difference_mark(
-                        place_bias.gain.low, place_bias.gain.value, place_bias.gain.high, "llm", scale
-                    )
+                    draw_difference_mark(place_bias.gain.low, place_bias.gain.value, place_bias.gain.high, "llm", scale)
                 ),
                 TableCell(
                     append_bracketed_interval(
-                        numbers.format_change(place_bias.gain.value, 2),
-                        _format_estimate_interval(place_bias.gain, 2),
+                        numbers.format_change(place_bias.gain.value, 2), _format_estimate_interval(place_bias.gain, 2)
                     )
                 ),
                 TableCell(numbers.format_count(place_bias.gain.n)),
@@ -422,9 +378,7 @@ def make_table_of_human_judge_agreement(check: HumanCheckOfJudge) -> Table:
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
     lines = (make_estimate_table_row(*estimate, SIGNED) for estimate in figures)
-    return estimate_bars_table(
-        "A person compared with the judge", [line for line in lines if line is not None], SIGNED
-    )
+    return estimate_bars_table("A person compared with the judge", [line for line in lines if line is not None], SIGNED)
 
 
 def _format_estimate_interval(figure: Estimate, decimals: int = 3) -> str:
@@ -450,9 +404,7 @@ class QuestionTopPassages:
 
 def pick_typical_final_list(run: Path, golden: GoldenRunRecord) -> QuestionTopPassages | None:
     """Pick the final list of a typical done question: the median by passages of grade 4 and 5."""
-    done = sorted(
-        (one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key
-    )
+    done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_good_grades_sort_key)
     for query in done[len(done) // 2 :] + done[: len(done) // 2]:
         shown = _read_final_list_or_none(run, query, golden.settings.top)
         if shown is not None:

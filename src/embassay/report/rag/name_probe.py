@@ -45,11 +45,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import SystemBoard
-from embassay.report.rag.probes import (
-    ProbeResultLookup,
-    change_correlation_table,
-    iterate_name_ablation_recall_tables,
-)
+from embassay.report.rag.probes import ProbeResultLookup, change_correlation_table, iterate_name_ablation_recall_tables
 from embassay.report.record import RunRecord, SystemOfRun
 from embassay.report.runs import ReportRun
 
@@ -91,9 +87,7 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
         yield from losses if alone else losses[:1]
     if alone:
-        yield TabbedBlocks(
-            "Measure", tuple((table.title, (table,)) for table in _make_tables_by_name_condition(where))
-        )
+        yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in _make_tables_by_name_condition(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
     if alone and (table := change_correlation_table(where, HEADLINE, measured)):
         yield table
@@ -120,9 +114,7 @@ def _ablation_blocks(where: ProbeResultLookup, alone: bool) -> Iterator[Block]:
         + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
-        yield TabbedBlocks(
-            "System", tuple((group.title, (_make_name_ablation_table(group),)) for group in groups)
-        )
+        yield TabbedBlocks("System", tuple((group.title, (_make_name_ablation_table(group),)) for group in groups))
         return
     yield _name_ablation_comparison_table(groups[:BESIDE])
     if len(groups) > BESIDE:
@@ -230,25 +222,18 @@ def _say_masked_margins(claims: Sequence[Claim]) -> Iterator[Sentence]:
         if claim.n == claim.of:
             yield ("With every author masked, the margin is exactly 0, as it must be.",)
         else:
-            yield (
-                "With every author masked, a margin is not 0, because equal texts get unequal similarities.",
-            )
+            yield ("With every author masked, a margin is not 0, because equal texts get unequal similarities.",)
 
 
 def base_margins_table(where: ProbeResultLookup) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, named, system in where.iterate_measured_dataset_systems():
-        cells = [
-            make_result_cell(where.find(dataset, system.name, "", margin), SCORE)
-            for margin in (*MARGINS, RATIO)
-        ]
+        cells = [make_result_cell(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)]
         spread = where.find(dataset, system.name, "", SD)
         has_sd = spread is not None and spread.value is not None
         cells.append(
-            TableCell(
-                f"{spread.value:.4f}", f"{numbers.format_noun_count(spread.n, 'run')}", f"{spread.value:.6g}"
-            )
+            TableCell(f"{spread.value:.4f}", f"{numbers.format_noun_count(spread.n, 'run')}", f"{spread.value:.6g}")
             if has_sd and spread is not None and spread.value is not None
             else TableCell("n/a", why="one run only")
         )
@@ -271,13 +256,7 @@ def _make_tables_by_name_condition(where: ProbeResultLookup) -> Iterator[Table]:
         if lines:
             place = MEASURES.index(measure)
             yield Table(
-                f"name-retrieval-{place}",
-                measure,
-                "Condition",
-                columns,
-                tuple(lines),
-                digits=3,
-                is_sortable=False,
+                f"name-retrieval-{place}", measure, "Condition", columns, tuple(lines), digits=3, is_sortable=False
             )
 
 
@@ -299,9 +278,7 @@ def _draw_margin_vs_recall_change_chart(where: ProbeResultLookup) -> Figure | No
             f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in placed
         )
         return Figure(
-            f"Margin lost and recall lost, {label}",
-            draw_scatter_plot(points, x, y),
-            f"{label}: {said_points}.",
+            f"Margin lost and recall lost, {label}", draw_scatter_plot(points, x, y), f"{label}: {said_points}."
         )
     return None
 
@@ -370,9 +347,7 @@ def list_systems_with_name_ablations(where: ProbeResultLookup) -> list[SystemNam
     for place, (dataset, named, system) in enumerate(where.iterate_measured_dataset_systems()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
-        scale = fit_axis_scale(
-            [*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST)
-        )
+        scale = fit_axis_scale([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
         by_name = {
             ablation.name: ablation
             for group in GROUPS
@@ -445,9 +420,7 @@ def _ablation_entry(ablation: NameAblationResultRow | None) -> TableCell:
     words += append_bracketed_interval(ablation.change, ablation.change_interval)
     if ablation.left_out != "0%":
         words += f"\n{ablation.left_out} of rows left out"
-    return TableCell(
-        (ablation.percent, ablation.mark, words), exact=ablation.exact, why=ablation.why, style="task"
-    )
+    return TableCell((ablation.percent, ablation.mark, words), exact=ablation.exact, why=ablation.why, style="task")
 
 
 def _iterate_group_ablation_conditions(
@@ -470,13 +443,9 @@ def _iterate_group_ablation_conditions(
             else draw_difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),
             "n/a" if row.value is None else PERCENTS.change(row.value),
             PERCENTS.interval(row.ci_low or 0.0, row.ci_high or 0.0) if has_ends else "no interval",
-            ""
-            if row.value is None
-            else ",".join(f"{end or 0.0:.6g}" for end in (row.value, row.ci_low, row.ci_high)),
+            "" if row.value is None else ",".join(f"{end or 0.0:.6g}" for end in (row.value, row.ci_low, row.ci_high)),
             "n/a" if change is None or change.value is None else MARGIN.change(change.value),
-            ""
-            if change is None or change.ci_low is None
-            else MARGIN.interval(change.ci_low, change.ci_high or 0.0),
+            "" if change is None or change.ci_low is None else MARGIN.interval(change.ci_low, change.ci_high or 0.0),
             "n/a" if of_means is None else PERCENTS.change(of_means),
             "n/a" if margin is None else MARGIN.text(margin),
             "n/a" if left_out is None else numbers.format_percent(left_out),

@@ -119,9 +119,7 @@ CORRELATION = MeasureFormat(1.0, 2, 2)
 KIND = "Spearman"
 
 
-def change_correlation_table(
-    where: ProbeResultLookup, of: str, variants: tuple[tuple[str, str], ...]
-) -> Table | None:
+def change_correlation_table(where: ProbeResultLookup, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
@@ -133,9 +131,7 @@ def change_correlation_table(
             ]
             if any(row is not None for row in rows):
                 cells = tuple(make_result_cell(row, CORRELATION, signed=True) for row in rows)
-                lines.append(
-                    LabelledTableRow(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind)
-                )
+                lines.append(LabelledTableRow(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
     columns = tuple(f"{measure}" for measure in MEASURES)
@@ -152,8 +148,7 @@ def iterate_name_ablation_recall_tables(record: RunRecord) -> Iterator[Table]:
             is_base = name == BASE
             measure, variant = (RECALL, "") if is_base else (f"{RECALL} change", name)
             rows = [
-                record.find(task, system.name, measure, dataset=dataset, variant=variant)
-                for system in record.systems
+                record.find(task, system.name, measure, dataset=dataset, variant=variant) for system in record.systems
             ]
             if any(row is not None for row in rows):
                 cells = tuple(make_result_cell(row, SCORE, signed=not is_base) for row in rows)
@@ -335,9 +330,7 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
-        for row in _list_probe_results_over_datasets(
-            where, system, name_noise_level(NOISIEST), f"{RECALL} change"
-        )
+        for row in _list_probe_results_over_datasets(where, system, name_noise_level(NOISIEST), f"{RECALL} change")
         if _is_surely_below_zero(row)
     ]
     if recall:
@@ -351,9 +344,7 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
 def _list_probe_results_over_datasets(
     where: ProbeResultLookup, system: str, variant: str, measure: str
 ) -> list[ResultRow]:
-    return keep_rows_with_value(
-        [where.find(dataset, system, variant, measure) for dataset, _ in where.datasets]
-    )
+    return keep_rows_with_value([where.find(dataset, system, variant, measure) for dataset, _ in where.datasets])
 
 
 def _is_surely_below_zero(row: ResultRow) -> bool:
@@ -415,9 +406,7 @@ def noise_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
     lowered = make_count_claim("lowered", sum(share > 0 for share in lost), len(lost))
     recovered, recall = _make_recovered_share_claims(where), _make_recall_change_claims(where)
     lede = (*_say_recovered_share(where, recovered), *_say_recall_changes(where, recall))
-    return VerdictText(
-        (_describe_similarity_lost_to_small_talk(lowered, lost),), lede, (lowered, *recovered, *recall)
-    )
+    return VerdictText((_describe_similarity_lost_to_small_talk(lowered, lost),), lede, (lowered, *recovered, *recall))
 
 
 def _describe_similarity_lost_to_small_talk(claim: Claim, lost: list[float]) -> str:
@@ -437,9 +426,7 @@ def _make_recovered_share_claims(where: ProbeResultLookup) -> tuple[Claim, ...]:
         for rewriter in where.rewriters
     }
     return tuple(
-        Claim(rewriter, "is", RECOVERED, low=min(back), high=max(back))
-        for rewriter, back in spreads.items()
-        if back
+        Claim(rewriter, "is", RECOVERED, low=min(back), high=max(back)) for rewriter, back in spreads.items() if back
     )
 
 
@@ -456,8 +443,7 @@ def _make_recall_change_claims(where: ProbeResultLookup) -> tuple[Claim, ...]:
     claims = [
         make_change_claim(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
         for dataset, named, system in where.iterate_measured_dataset_systems()
-        if (row := where.find(dataset, system.name, name_noise_level(NOISIEST), f"{RECALL} change"))
-        is not None
+        if (row := where.find(dataset, system.name, name_noise_level(NOISIEST), f"{RECALL} change")) is not None
         and row.value is not None
     ]
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
@@ -504,9 +490,7 @@ def noise_drops_table(where: ProbeResultLookup) -> Table:
         for rewriter in ("", *where.rewriters):
             variant = name_noise_level(NOISIEST, rewriter)
             cells = [
-                make_result_cell(
-                    where.find(dataset, system.name, name_noise_level(0, rewriter), COSINE), SCORE
-                ),
+                make_result_cell(where.find(dataset, system.name, name_noise_level(0, rewriter), COSINE), SCORE),
                 make_result_cell(where.find(dataset, system.name, variant, COSINE), SCORE),
                 make_result_cell(where.find(dataset, system.name, variant, LOSS), SCORE),
                 make_result_cell(where.find(dataset, system.name, variant, SHARE), PERCENTS),
@@ -585,10 +569,7 @@ def draw_similarity_by_noise_level(where: ProbeResultLookup) -> Iterator[Figure]
         name = where.format_dataset_name(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
         yield Figure(
-            name,
-            draw_line_chart(series, ticks, fit_axis_scale(ends), "Level of noise"),
-            f"{name}: {words}.",
-            more,
+            name, draw_line_chart(series, ticks, fit_axis_scale(ends), "Level of noise"), f"{name}: {words}.", more
         )
 
 
@@ -628,17 +609,10 @@ def passage_versions_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
         Claim(name, "is", "current_first", value=row.value, low=row.ci_low, high=row.ci_high)
         for name, row in first.items()
     )
-    heading = (
-        f"The current passage ranks above its old version for {_format_share_range(first)} of the questions"
-    )
+    heading = f"The current passage ranks above its old version for {_format_share_range(first)} of the questions"
     remedies = {"recency": "the newest near-duplicate first", "deduplicated": "near-duplicates listed once"}
-    after = {
-        said: _find_shares_of_current_passage_first(record, names, remedy)
-        for remedy, said in remedies.items()
-    }
-    lede = tuple(
-        f"With {said}, it does so for {_format_share_range(rows)}." for said, rows in after.items() if rows
-    )
+    after = {said: _find_shares_of_current_passage_first(record, names, remedy) for remedy, said in remedies.items()}
+    lede = tuple(f"With {said}, it does so for {_format_share_range(rows)}." for said, rows in after.items() if rows)
     return VerdictText((heading,), ((" ".join(lede),),) if lede else (), claims)
 
 
@@ -646,15 +620,10 @@ def _format_share_range(rows: Mapping[str, ResultRow]) -> str:
     return _format_percent_range([100 * row.value for row in rows.values() if row.value is not None])
 
 
-def _find_shares_of_current_passage_first(
-    record: RunRecord, names: Sequence[str], remedy: str
-) -> dict[str, ResultRow]:
+def _find_shares_of_current_passage_first(record: RunRecord, names: Sequence[str], remedy: str) -> dict[str, ResultRow]:
     """System -> how often the current passage is first, on the first dataset of the run."""
     dataset = next(iter(record.datasets("versions")), "")
-    rows = {
-        name: record.find("versions", name, "current_first", dataset=dataset, variant=remedy)
-        for name in names
-    }
+    rows = {name: record.find("versions", name, "current_first", dataset=dataset, variant=remedy) for name in names}
     return {name: row for name, row in rows.items() if row is not None and row.value is not None}
 
 

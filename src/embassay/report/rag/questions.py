@@ -134,40 +134,30 @@ def make_right_answer_share_verdict(record: RunRecord, _: SystemBoard | None = N
     if pair is None:
         return VerdictText(heading, (), claims)
     apart = pair.p_adjusted < record.alpha
-    gap = make_pair_comparison_claim(
-        ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart
-    )
+    gap = make_pair_comparison_claim(ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart)
     said = describe_undecided_pair(pair.p, pair.p_adjusted, len(scope.ranges))
     return VerdictText(
-        heading,
-        (describe_gap_of_best_two(gap, str, values.__getitem__, SCORE, said, claims),),
-        (*claims, gap),
+        heading, (describe_gap_of_best_two(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
     )
 
 
 def _say_right_share_interval(row: ResultRow) -> Iterator[Sentence]:
     """How far the share of right answers may be off."""
     if row.ci_low is not None and row.ci_high is not None:
-        yield (
-            f"95% interval: {numbers.format_percent(row.ci_low, 1)} to {numbers.format_percent(row.ci_high, 1)}.",
-        )
+        yield (f"95% interval: {numbers.format_percent(row.ci_low, 1)} to {numbers.format_percent(row.ci_high, 1)}.",)
 
 
 def _list_answer_speed_and_unasked_notes(record: RunRecord) -> Iterator[str]:
     """Note how fast the generator of answers was, and which questions were not asked."""
     timed = next((cell.counts for cell in record.cells if cell.counts.get("timed")), None)
     if timed is not None:
-        rate = (
-            f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
-        )
+        rate = f", then {timed['tokens_per_second']:,} tokens per second" if "tokens_per_second" in timed else ""
         alone = numbers.format_noun_count(timed["timed"], "question")
         yield f"First token after {timed['first_token_ms']:,} ms{rate} (medians of {alone} asked one at a time)."
     for cell in record.cells[:1]:
         for left in cell.skipped:
             examples = ", ".join(map(str, left["examples"]))
-            yield (
-                f"{numbers.format_noun_count(left['count'], 'question')} left out: {left['reason']} ({examples})."
-            )
+            yield (f"{numbers.format_noun_count(left['count'], 'question')} left out: {left['reason']} ({examples}).")
 
 
 ACCURACY, ANSWERS = "accuracy", "answer"
@@ -182,14 +172,10 @@ def make_question_count_verdict(record: RunRecord, _: SystemBoard) -> VerdictTex
 def _make_question_run_verdict(run: Path, asked: list[dict[str, Any]]) -> VerdictText:
     manifest = RunFolder(run).read_manifest() or {}
     # Counted are the questions of the export, which is what -d reads.
-    return describe_questions_verdict(
-        asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())}
-    )
+    return describe_questions_verdict(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
 
 
-def describe_questions_verdict(
-    asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]
-) -> VerdictText:
+def describe_questions_verdict(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> VerdictText:
     """How many questions there are, from whom, and which kinds of them are not finished."""
     total = make_count_claim("questions", len(asked), len(asked))
     sources = tuple(
@@ -219,10 +205,7 @@ def _make_report_table_from_csv(name: str, path: Path) -> Table:
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
     lines = [
-        [
-            shorten_names_to_labels([row[0]])[row[0]],
-            *(f"{float(cell):.3g}" if cell else "" for cell in row[1:]),
-        ]
+        [shorten_names_to_labels([row[0]])[row[0]], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])]
         for row in rows[1:]
     ]
     return Table.of(name, heads, lines)

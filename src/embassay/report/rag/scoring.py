@@ -92,9 +92,7 @@ def make_scoring_page_blocks(run: ReportRun, alone: bool) -> Iterator[Block]:
     if chart := _draw_lines_by_cutoff(record, score):
         yield chart
     yield from _list_run_difference_blocks(record, score, FORESTS if alone else 1)
-    yield from (
-        show_outlook_of_undecided_runs(score) if alone and not (record.path / CORRECTED).exists() else ()
-    )
+    yield from (show_outlook_of_undecided_runs(score) if alone and not (record.path / CORRECTED).exists() else ())
     if alike := run_overlap_table(score):
         yield alike
         yield ParagraphBlock(
@@ -122,9 +120,7 @@ def make_scoring_page_blocks(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("Read with care", "score-notes")
         yield BulletList(tuple(note.text for note in score.notes))
     elif score.notes:
-        yield ParagraphBlock(
-            (PageLink(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),)
-        )
+        yield ParagraphBlock((PageLink(f"{len(score.notes)} notes on this scoring", f"method-notes{run.mark}"),))
 
 
 def scoring_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
@@ -153,11 +149,7 @@ def _score_facts(score: ScoringRecord) -> PageFactsLine:
 
 def _list_panel_measures(score: ScoringRecord) -> list[str]:
     """The measures that have panels: those with a cutoff, the usual three first."""
-    drawn = [
-        measure.base
-        for measure in score.measures
-        if measure.cutoff is not None and measure.family != "ceiling"
-    ]
+    drawn = [measure.base for measure in score.measures if measure.cutoff is not None and measure.family != "ceiling"]
     bases = list(dict.fromkeys(drawn))
     usual = [base for base in TRIO if base in bases]
     return (usual + [base for base in bases if base not in usual])[:3]
@@ -191,17 +183,13 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Styled
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
     scale, kinds = (
-        fit_axis_scale(
-            _collect_values_and_ends(rows), factor=choose_measure_number_format(measures[0].name).factor
-        ),
+        fit_axis_scale(_collect_values_and_ends(rows), factor=choose_measure_number_format(measures[0].name).factor),
         map_runs_to_system_kinds(record),
     )
     lines = []
     for measure, run, row in cells:
         value = make_result_cell(
-            row,
-            choose_measure_number_format(measure.name),
-            bold=run in find_possible_leaders(score, measure.name),
+            row, choose_measure_number_format(measure.name), bold=run in find_possible_leaders(score, measure.name)
         )
         mark = draw_interval_mark(row, kinds[run], scale, width=120)
         shown = TableCell((mark, *value.text), bold=value.bold, title=value.small or value.why)
@@ -213,8 +201,7 @@ def _measure_panel(record: RunRecord, score: ScoringRecord, base: str) -> Styled
     )  # fmt: skip
     said_of = ParagraphBlock(", ".join(filter(None, (way, _describe_unit_counts(score, rows)))))
     return StyledBlockGroup(
-        "panel",
-        (Heading(base, f"score-panel-{_list_panel_measures(score).index(base) + 1}", 3), said_of, table),
+        "panel", (Heading(base, f"score-panel-{_list_panel_measures(score).index(base) + 1}", 3), said_of, table)
     )
 
 
@@ -259,9 +246,7 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
     curves = [line for line in series if line.points]
     if not curves:
         return None
-    ends = "; ".join(
-        f"{line.name} {numbers.format_score(line.points[-1][1].value or 0.0)}" for line in curves
-    )
+    ends = "; ".join(f"{line.name} {numbers.format_score(line.points[-1][1].value or 0.0)}" for line in curves)
     scale = fit_axis_scale(_collect_values_and_ends(row for line in curves for _, row in line.points))
     drawn = draw_line_chart(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
     summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
@@ -269,11 +254,7 @@ def _draw_lines_by_cutoff(record: RunRecord, score: ScoringRecord) -> Figure | N
 
 
 def _make_run_line_by_cutoff(
-    record: RunRecord,
-    score: ScoringRecord,
-    run: str,
-    measures: Sequence[RequestedMeasureDescription],
-    most: int,
+    record: RunRecord, score: ScoringRecord, run: str, measures: Sequence[RequestedMeasureDescription], most: int
 ) -> NamedPlotLine:
     """The values of a run by cutoff, each at its share of the largest."""
     points = [
@@ -281,9 +262,7 @@ def _make_run_line_by_cutoff(
         for measure in measures
     ]
     placed = [(k / most, row) for k, row in points if row is not None and row.value is not None]
-    return NamedPlotLine(
-        run, tuple(sorted(placed, key=lambda point: point[0])), map_runs_to_system_kinds(record)[run]
-    )
+    return NamedPlotLine(run, tuple(sorted(placed, key=lambda point: point[0])), map_runs_to_system_kinds(record)[run])
 
 
 MOST = 12
@@ -309,9 +288,7 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
 
 def list_worst_query_table_rows(record: RunRecord, score: ScoringRecord) -> tuple[LabelledTableRow, ...]:
     """The first by their mean over the runs, worst first; those where the headline is undefined are none."""
-    measure = next(
-        (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
-    )
+    measure = next((measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None)
     if measure is None:
         return ()
     names = (score.headline, f"PROC@{measure.cutoff}")
@@ -322,8 +299,7 @@ def list_worst_query_table_rows(record: RunRecord, score: ScoringRecord) -> tupl
     sign = -1.0 if measure.direction == "lower" else 1.0
     ordered = sorted(valued, key=lambda query: (sign * valued[query], query))[:MOST]
     return tuple(
-        _make_worst_query_line(query, valued[query], runs, names, i)
-        for i, query in enumerate(ordered, start=1)
+        _make_worst_query_line(query, valued[query], runs, names, i) for i, query in enumerate(ordered, start=1)
     )
 
 
@@ -350,9 +326,7 @@ def _mean_over_runs(values: Sequence[float | None]) -> float | None:
     return sum(defined) / len(defined) if defined else None
 
 
-def _read_query_values(
-    record: RunRecord, score: ScoringRecord, run: str, measures: tuple[str, ...]
-) -> Values:
+def _read_query_values(record: RunRecord, score: ScoringRecord, run: str, measures: tuple[str, ...]) -> Values:
     import polars as pl
 
     path = RunFolder(record.path).locate_cell_items(TASK, score.judgements.name, run)
@@ -380,9 +354,7 @@ def _list_run_difference_blocks(record: RunRecord, score: ScoringRecord, most: i
 def run_pairs_table(record: RunRecord, compared: RunComparisonByMeasure, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = choose_measure_number_format(compared.measure)
-    ends = [
-        end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
-    ]
+    ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None]
     scale = fit_axis_scale([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
         (f"{compared.measure}, difference, 95%", "p (Holm)", _name_units_of_paired_differences(compared)),
@@ -403,9 +375,7 @@ def _name_units_of_paired_differences(compared: RunComparisonByMeasure) -> str:
     return " or ".join(units).capitalize()
 
 
-def _run_pair_line(
-    pair: RunPairDifference, unit: MeasureFormat, scale: LinearScale, kind: Kind
-) -> LabelledTableRow:
+def _run_pair_line(pair: RunPairDifference, unit: MeasureFormat, scale: LinearScale, kind: Kind) -> LabelledTableRow:
     claim = claim_run_pair(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
@@ -486,9 +456,7 @@ def _make_reached_and_lost_share_row(reading: RunInterpretation, kind: Kind) -> 
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _make_estimate_and_interval_cell(
-            figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE
-        )
+        _make_estimate_and_interval_cell(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
     mark = _draw_reached_and_lost_bar(figures.get("ra-nwg"), figures.get("proc"))
@@ -552,9 +520,7 @@ def find_scoring_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFindi
     """Find a system's weakness in a scoring: that every other run beats it."""
     placed = _find_rank_range_and_value(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
-        yield make_finding(
-            run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs"
-        )
+        yield make_finding(run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs")
 
 
 def _find_rank_range_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
@@ -567,11 +533,7 @@ def _find_rank_range_and_value(run: ReportRun, system: str) -> tuple[tuple[int, 
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return (
-        ranges,
-        len(scope.systems),
-        f"{score.headline} {format_result_with_interval(row)}, as a retrieval run",
-    )
+    return (ranges, len(scope.systems), f"{score.headline} {format_result_with_interval(row)}, as a retrieval run")
 
 
 def make_most_evidence_stack_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:
@@ -586,9 +548,7 @@ def make_most_evidence_stack_verdict(record: RunRecord, _: SystemBoard) -> Verdi
         return VerdictText(("No session could be scored.",))
     order = sorted(known, key=lambda name: (-(known[name].value or 0.0), name))
     claims = tuple(
-        Claim(
-            name, "is", "evidence", value=known[name].value, low=known[name].ci_low, high=known[name].ci_high
-        )
+        Claim(name, "is", "evidence", value=known[name].value, low=known[name].ci_low, high=known[name].ci_high)
         for name in order
     )
     first = known[order[0]]
@@ -618,6 +578,4 @@ def search_sessions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         for table in file_tables(run.record.path, name):
             yield Heading(table.title, table.id)
             yield table
-    yield ParagraphBlock(
-        ("Figures of every session: ", CommandInSentence(str(run.record.path / "sessions.jsonl")))
-    )
+    yield ParagraphBlock(("Figures of every session: ", CommandInSentence(str(run.record.path / "sessions.jsonl"))))

@@ -58,9 +58,7 @@ def stack_id_markup(id: str, place: int | None = None) -> Markup:
     return parts if place is None else Markup("{} {}").format(place, parts)
 
 
-def estimate_entry(
-    value: Estimate | None, *, signed: bool = False, factor: float = 1.0, sign: str = ""
-) -> TableCell:
+def estimate_entry(value: Estimate | None, *, signed: bool = False, factor: float = 1.0, sign: str = "") -> TableCell:
     """A figure over its interval; why there is none."""
     if value is None or value.value is None:
         return TableCell("n/a", why=value.reason if value is not None and value.reason else "not measured")
@@ -145,11 +143,7 @@ def frontier_table(
             TableCell(
                 "; ".join(
                     filter(
-                        None,
-                        (
-                            _describe_recommended_or_over_limit(stack, part, asked),
-                            _describe_equal_stacks(spot),
-                        ),
+                        None, (_describe_recommended_or_over_limit(stack, part, asked), _describe_equal_stacks(spot))
                     )
                 )
             ),
@@ -185,9 +179,7 @@ def _describe_recommended_or_over_limit(
     if stack.id in part.recommendation.alike:
         return "cannot be told apart"
     return (
-        "within limits"
-        if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
-        else "worse"
+        "within limits" if any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target)) else "worse"
     )
 
 
@@ -209,9 +201,7 @@ def choice_scenarios_table(part: SweepDatasetFindings, asked: SweepRulesPricesAn
         )  # fmt: skip
         lines.append(LabelledTableRow(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
-    return Table(
-        "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
-    )
+    return Table("sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False)
 
 
 def list_selectable_families(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> frozenset[str]:
@@ -234,9 +224,7 @@ def larger_k_gain_table(part: SweepDatasetFindings, asked: SweepRulesPricesAndSe
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = list_selectable_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
-    deep = {
-        (step.less, step.more): step for step in part.steps if step.measure == _switch_measure_cutoff(asked)
-    }
+    deep = {(step.less, step.more): step for step in part.steps if step.measure == _switch_measure_cutoff(asked)}
     if not steps:
         return None
     lines = tuple(_make_larger_k_gain_row(step, deep.get((step.less, step.more))) for step in steps)
@@ -272,12 +260,7 @@ def make_routing_savings_table(part: SweepDatasetFindings, asked: SweepRulesPric
     if not routes:
         return None
     keys = list(dict.fromkeys((against.measure, against.k) for route in routes for against in route.against))
-    columns = (
-        "Escalated",
-        "$ per 1,000",
-        "Mean ms",
-        *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
-    )
+    columns = ("Escalated", "$ per 1,000", "Mean ms", *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys))
     lines = tuple(_routing_line(route, keys) for route in routes)
     return Table(
         "sweep-routes",
@@ -292,9 +275,7 @@ def make_routing_savings_table(part: SweepDatasetFindings, asked: SweepRulesPric
 
 def _can_routing_save(route: RoutingResult, asked: SweepRulesPricesAndSeed) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
-    return (
-        route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
-    )
+    return route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
 
 
 def _routing_line(route: RoutingResult, keys: Sequence[tuple[str, int]]) -> LabelledTableRow:
@@ -349,9 +330,7 @@ def _make_index_versus_flat_row(
 def all_stacks_table(part: SweepDatasetFindings, findings: SweepFindings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
-    ordered = sorted(
-        part.stacks, key=lambda stack: (-(stack.value(asked.measure) or -1.0), stack.latency, stack.id)
-    )
+    ordered = sorted(part.stacks, key=lambda stack: (-(stack.value(asked.measure) or -1.0), stack.latency, stack.id))
     spots = enumerate(pick_frontier_rows(part, asked), start=1)
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
@@ -427,9 +406,7 @@ def _draw_stack_stage_bar(place: int, stack: StackSummary, scale: LinearScale) -
     rects, start = [], 0.0
     for time in stages:
         width = scale.at(time.p50)
-        rects.append(
-            f'<rect class="{SHADES[time.stage]}" x="{across(start)}" width="{across(width)}" height="100%"/>'
-        )
+        rects.append(f'<rect class="{SHADES[time.stage]}" x="{across(start)}" width="{across(width)}" height="100%"/>')
         start += width
     total = stack.time("total")
     words = ", ".join(f"{time.stage} {format_ms_per_query(time.p50)}" for time in stages)
@@ -473,9 +450,7 @@ def make_effect_forests_by_measure(
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
-        _make_measure_effect_forest(
-            name, i, [effect for effect in part.effects if effect.measure == name], asked
-        )
+        _make_measure_effect_forest(name, i, [effect for effect in part.effects if effect.measure == name], asked)
         for i, name in enumerate(measures)
     )
 
@@ -492,16 +467,11 @@ def _make_measure_effect_forest(
     ]
     scale = fit_axis_scale([*ends, 0.0], within=None)
     return MeasureEffectForest(
-        measure,
-        f"effects-{place}",
-        scale,
-        tuple(_make_axis_effect_row(effect, scale, asked) for effect in valued),
+        measure, f"effects-{place}", scale, tuple(_make_axis_effect_row(effect, scale, asked) for effect in valued)
     )
 
 
-def _make_axis_effect_row(
-    effect: AxisValueEffect, scale: LinearScale, asked: SweepRulesPricesAndSeed
-) -> AxisEffectRow:
+def _make_axis_effect_row(effect: AxisValueEffect, scale: LinearScale, asked: SweepRulesPricesAndSeed) -> AxisEffectRow:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
@@ -519,13 +489,7 @@ def _make_axis_effect_row(
 
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 ALL = "All datasets"
-TITLES = {
-    "dims": "dimensions",
-    "k": "K",
-    "deduplicate": "copies",
-    "chunk": "chunking",
-    "rewrite": "rewriting",
-}
+TITLES = {"dims": "dimensions", "k": "K", "deduplicate": "copies", "chunk": "chunking", "rewrite": "rewriting"}
 MOST_ROWS = 300
 MOST_SKIPPED = 20
 
@@ -614,9 +578,7 @@ def make_sweep_page(findings: SweepFindings) -> SweepPage:
         effects=make_effect_forests_by_measure(part, asked),
         indexes=index_comparison_table(part),
         guidance=tuple(
-            (STATES.get(advice.status, ""), advice)
-            for advice in part.guidance
-            if advice.status != "not tested"
+            (STATES.get(advice.status, ""), advice) for advice in part.guidance if advice.status != "not tested"
         ),
         untested=tuple(advice.line for advice in part.guidance if advice.status == "not tested"),
         stacks=all_stacks_table(part, findings, MOST_ROWS),
@@ -673,9 +635,7 @@ def _pack_plot_data(plot: FrontierPlot, asked: SweepRulesPricesAndSeed) -> str:
 def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
     prices = ", ".join(
-        f"{name} {format_usd_per_1000_queries(price)}"
-        for name, price in sorted(asked.prices.items())
-        if price
+        f"{name} {format_usd_per_1000_queries(price)}" for name, price in sorted(asked.prices.items()) if price
     )
     facts = (
         "RAG sweep",
@@ -683,8 +643,7 @@ def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
         " and ".join(part.datasets),
         numbers.format_noun_count(part.queries, "query"),
         f"{part.timed} timed, {numbers.format_noun_count(part.sessions, 'session')}",
-        f"prices of {numbers.format_date(asked.priced_on)}"
-        + (f" per million tokens: {prices}" if prices else ""),
+        f"prices of {numbers.format_date(asked.priced_on)}" + (f" per million tokens: {prices}" if prices else ""),
         f"seed {asked.seed}",
     )
     return tuple(facts)
@@ -704,8 +663,4 @@ def _describe_computed_and_reused_counts(findings: SweepFindings) -> str:
 
 
 def _format_noun_count(n: int, noun: str) -> str:
-    return (
-        f"{numbers.format_count(n)} indexes"
-        if noun == "index" and n != 1
-        else numbers.format_noun_count(n, noun)
-    )
+    return f"{numbers.format_count(n)} indexes" if noun == "index" and n != 1 else numbers.format_noun_count(n, noun)

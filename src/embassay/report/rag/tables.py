@@ -197,11 +197,7 @@ def choose_measure_number_format(measure: str) -> numbers.MeasureFormat:
 def _make_rag_run_score_table(score: ScoringRecord) -> Table:
     if len(score.runs) == 1:
         return _scores_by_cutoff_table(score)
-    return (
-        _make_score_table_of_few_runs(score)
-        if len(score.runs) <= SIDE_BY_SIDE
-        else _make_many_runs_table(score)
-    )
+    return _make_score_table_of_few_runs(score) if len(score.runs) <= SIDE_BY_SIDE else _make_many_runs_table(score)
 
 
 def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
@@ -209,9 +205,7 @@ def _scores_by_cutoff_table(score: ScoringRecord) -> Table:
     [run] = score.runs
     cutoffs = list(dict.fromkeys(measure.cutoff for measure in score.measures))
     names = {(measure.base, measure.cutoff): measure for measure in score.measures}
-    titles = [
-        ("whole list" if k is None else f"@{k}") + (", 95%" if i == 0 else "") for i, k in enumerate(cutoffs)
-    ]
+    titles = [("whole list" if k is None else f"@{k}") + (", 95%" if i == 0 else "") for i, k in enumerate(cutoffs)]
     rows = []
     for base in dict.fromkeys(measure.base for measure in score.measures):
         at = [names.get((base, k)) for k in cutoffs]
@@ -248,10 +242,7 @@ def _make_many_runs_table(score: ScoringRecord) -> Table:
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [measure for measure in score.measures if measure.name != score.headline]
-    titles = (
-        f"{score.headline}, 95%",
-        *(_label_measure_with_direction(measure, measure.name) for measure in others),
-    )
+    titles = (f"{score.headline}, 95%", *(_label_measure_with_direction(measure, measure.name) for measure in others))
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
         if comparison
@@ -279,10 +270,7 @@ def _label_measure_with_direction(measure: RequestedMeasureDescription, name: st
 
 def _constant_sensitivity_table(score: ScoringRecord) -> Table:
     names = [run.name for run in score.runs]
-    heads: list[str | Column] = [
-        *make_number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"),
-        "order",
-    ]
+    heads: list[str | Column] = [*make_number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"), "order"]
     rows = []
     for cell in score.sensitivity:
         values = [cell.values[name] for name in names]
@@ -336,11 +324,7 @@ def _say_pair_difference(score: ScoringRecord, pair: RunPairDifference) -> str:
     claim = claim_run_pair(pair, score.headline)
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
-    less = (
-        f"; {pair.judged_less} has fewer graded passages, so this is not a verdict"
-        if pair.judged_less
-        else ""
-    )
+    less = f"; {pair.judged_less} has fewer graded passages, so this is not a verdict" if pair.judged_less else ""
     # Of Harm and its like the better run has less.
     is_lower = claim.relation == "higher" and is_lower_better(score, score.headline)
     verb = LOWER if is_lower else VERBS[claim.relation]
@@ -354,9 +338,7 @@ def _say_run_overlap(score: ScoringRecord, wide: bool) -> Iterator[str]:
         shared = numbers.format_score(pair.overlap)
         if pair.overlap_low is not None and pair.overlap_high is not None:
             shared += f" ({numbers.format_interval(pair.overlap_low, pair.overlap_high)})"
-        tau = (
-            "tau n/a" if pair.tau is None else f"tau of the common documents {numbers.format_score(pair.tau)}"
-        )
+        tau = "tau n/a" if pair.tau is None else f"tau of the common documents {numbers.format_score(pair.tau)}"
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
@@ -393,8 +375,7 @@ def _make_measure_scores_row(
     bold, unit = find_possible_leaders(score, measure.name), choose_measure_number_format(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
     return LabelledTableRow(
-        format_measure_and_direction(measure),
-        tuple(make_result_cell(row, unit, bold=run in bold) for run, row in rows),
+        format_measure_and_direction(measure), tuple(make_result_cell(row, unit, bold=run in bold) for run, row in rows)
     )
 
 
@@ -427,9 +408,7 @@ def run_overlap_table(score: ScoringRecord) -> Table | None:
             ]
         lines.append(LabelledTableRow(f"{a}, {b}", tuple(cells)))
     return (
-        Table(
-            "alike", "How similar two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines"
-        )
+        Table("alike", "How similar two runs are", "Runs", tuple(columns), tuple(lines), style="heat grid lines")
         if lines
         else None
     )
@@ -453,8 +432,7 @@ def make_tables_of_ranwg_sensitivity(score: ScoringRecord) -> tuple[Table, ...]:
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
     return tuple(
-        _make_ranwg_sensitivity_table(k, [cell for cell in score.sensitivity if cell.cutoff == k])
-        for k in cutoffs
+        _make_ranwg_sensitivity_table(k, [cell for cell in score.sensitivity if cell.cutoff == k]) for k in cutoffs
     )
 
 
@@ -469,13 +447,7 @@ def _make_ranwg_sensitivity_table(cutoff: int, cells: Sequence[RaNwgSensitivityC
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
     return Table(
-        f"grid-{cutoff}",
-        f"RA-nWG@{cutoff}",
-        "Rarity",
-        titles,
-        tuple(lines),
-        style="heat grid lines",
-        is_sortable=False,
+        f"grid-{cutoff}", f"RA-nWG@{cutoff}", "Rarity", titles, tuple(lines), style="heat grid lines", is_sortable=False
     )
 
 
@@ -484,11 +456,7 @@ def _make_sensitivity_table_cell(cell: RaNwgSensitivityCell | None) -> TableCell
         return TableCell("n/a", why="not defined at this setting")
     tau = "" if cell.tau is None else f"τ {numbers.format_score(cell.tau, 2)}"
     moved = "default" if cell.default else f"moves {numbers.format_score(cell.largest_change)}"
-    step = (
-        1
-        if cell.largest_change < STEADY
-        else min(5, 1 + choose_heat_step(cell.largest_change / (10 * STEADY)))
-    )
+    step = 1 if cell.largest_change < STEADY else min(5, 1 + choose_heat_step(cell.largest_change / (10 * STEADY)))
     exact = f"{cell.largest_change if cell.tau is None else cell.tau:.6g}"
     return TableCell(tau or moved, moved if tau else "", exact, step, bold=cell.default)
 
@@ -504,19 +472,13 @@ def scoring_advice_blocks(score: ScoringRecord) -> Iterator[Block]:
     lines = (
         LabelledTableRow(
             guidance.knob,
-            (
-                TableCell(guidance.finding),
-                TableCell((StyledWords(guidance.status, style),)),
-                TableCell(guidance.text),
-            ),
+            (TableCell(guidance.finding), TableCell((StyledWords(guidance.status, style),)), TableCell(guidance.text)),
         )
         for guidance in score.guidance
         if guidance.status != "not tested"
         for style in [f"state {STATES.get(guidance.status, '')}".strip()]
     )
     heads = ("For", "On this data", "Why")
-    yield Table(
-        "", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export=""
-    )
+    yield Table("", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export="")
     if untested := [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]:
         yield Paragraph(f"Not tested on this data; each needs its own run: {', '.join(untested)}.")

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from embassay.document.blocks import (
-    Block,
-    BulletList,
-    Column,
-    Said,
-    Table,
-    TableCell,
-    VerdictText,
-    make_number_columns,
-)
+from embassay.document.blocks import Block, BulletList, Column, Said, Table, TableCell, VerdictText, make_number_columns
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.rag.trace.losses import PROMPT, SEARCH, StagePassageLoss, TracedPipelineLosses
 from embassay.protocols.rag.trace.protocol import read_pipeline_trace
@@ -58,10 +49,7 @@ def _format_trace_verdict(trace: TracedPipelineLosses) -> str:
     largest = trace.largest_loss
     if largest is None:
         return "Every needed passage is in the prompt."
-    where = {
-        SEARCH: "are not found by any search",
-        PROMPT: f"are found but rank below the first {trace.passages}",
-    }
+    where = {SEARCH: "are not found by any search", PROMPT: f"are found but rank below the first {trace.passages}"}
     ending = where.get(largest.stage, f"are lost at the stage {largest.stage}")
     return f"{_format_loss_share(largest)} of the needed passages {ending}"
 

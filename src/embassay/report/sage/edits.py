@@ -59,18 +59,14 @@ def compute_edited_text_spans(
 def _compute_task_text_edits(context: SageContext, task: str, documents: Documents) -> EditSpansOfItems:
     if task == "robustness":
         made = {
-            edit: list(starmap(cut_change_window, _pair_texts_with_edits(edit, documents, context)))
-            for edit in EDITS
+            edit: list(starmap(cut_change_window, _pair_texts_with_edits(edit, documents, context))) for edit in EDITS
         }
         return EditSpansOfItems(made)
     documents = shorten_documents(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:
-        found = [
-            (find_change_span(text, new), new)
-            for text, new in _pair_texts_with_edits(edit, documents, context)
-        ]
+        found = [(find_change_span(text, new), new) for text, new in _pair_texts_with_edits(edit, documents, context)]
         spans[edit] = [place for place, _ in found]
         if kind == "insertion":
             inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
@@ -167,18 +163,14 @@ def read_clean_augmented_rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _read_rankings_by_query_and_version(
-    folder: RunFolder, group: DatasetItemValues, system: SystemOfRun
-) -> Entries:
+def _read_rankings_by_query_and_version(folder: RunFolder, group: DatasetItemValues, system: SystemOfRun) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
     path = folder.locate_cell_items(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
         return {}
     frame = read_parquet(path).sort("rank", maintain_order=True)
     entries: Entries = {}
-    for query, version, doc, edit, gain in frame.select(
-        "query_id", "version", "doc_id", "edit", "gain"
-    ).iter_rows():
+    for query, version, doc, edit, gain in frame.select("query_id", "version", "doc_id", "edit", "gain").iter_rows():
         entries.setdefault(query, {}).setdefault(version, []).append((doc, edit, gain or 0.0))
     return entries
 
@@ -243,10 +235,7 @@ def make_clustering_item_data(source: ItemGroupPageInputs) -> Part:
         if name in members:
             members[name].append(text)
     clusters = [_read_text_clusters_by_set(source, system.name) for system in source.group.systems]
-    return {
-        "fields": {},
-        "sets": [_make_cluster_set_data(source, members[item], clusters) for item in source.ids],
-    }
+    return {"fields": {}, "sets": [_make_cluster_set_data(source, members[item], clusters) for item in source.ids]}
 
 
 def make_retrieval_item_data(source: ItemGroupPageInputs) -> Part:
@@ -312,9 +301,7 @@ def _make_cluster_set_data(
     """Make the page's data on one set of texts to cluster: its first texts, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""
-    shown = sorted(members, key=lambda text: label[text])[
-        : FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS
-    ]
+    shown = sorted(members, key=lambda text: label[text])[: FEW_MEMBERS if source.excerpts.is_short else MOST_MEMBERS]
     return {
         "total": len(members),
         "ids": shown,

@@ -6,15 +6,7 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from embassay.document.blocks import (
-    Block,
-    Column,
-    Heading,
-    ParagraphBlock,
-    Table,
-    TableCell,
-    make_number_columns,
-)
+from embassay.document.blocks import Block, Column, Heading, ParagraphBlock, Table, TableCell, make_number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.guards import ALONE
 
@@ -52,9 +44,7 @@ def iterate_text_damage_guard_blocks(run: Path, *, heading: bool = False) -> Ite
     )
 
 
-def _make_cheapest_guard_per_damage_table(
-    dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]
-) -> Table:
+def _make_cheapest_guard_per_damage_table(dataset: str, parts: Mapping[tuple[str, str, str], list[Cells]]) -> Table:
     heads: list[str | Column] = [
         f"Damage of {dataset}", "System", *make_number_columns("Alone, 95%"), "Cheapest",
         *make_number_columns("Kept, 95%", "ms")
@@ -67,11 +57,7 @@ def _make_guard_comparison_row(damage: str, system: str, lines: Iterable[Cells])
     by_guard = {line["guard"]: line for line in lines}
     best = next((line for line in by_guard.values() if line["cheapest"]), None)
     alone = by_guard.get(ALONE)
-    head: list[str | TableCell] = [
-        damage,
-        system,
-        numbers.NONE if alone is None else _format_kept_share(alone),
-    ]
+    head: list[str | TableCell] = [damage, system, numbers.NONE if alone is None else _format_kept_share(alone)]
     if best is None:
         return [*head, "none of them", numbers.NONE, numbers.NONE]
     took = best["ms per question"]
@@ -84,8 +70,6 @@ def _format_kept_share(line: Cells) -> str:
     if not line["kept"]:
         return numbers.NONE
     ends = (
-        f" {numbers.format_interval(float(line['low']), float(line['high']))}"
-        if line["low"] and line["high"]
-        else ""
+        f" {numbers.format_interval(float(line['low']), float(line['high']))}" if line["low"] and line["high"] else ""
     )
     return f"{numbers.format_score(float(line['kept']))}{ends}"

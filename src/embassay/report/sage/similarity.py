@@ -69,20 +69,11 @@ SHARES = tuple(
 SIMILARITIES = (
     *(WantedColumn(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in NOISE),
     WantedColumn("summary", "similarity", "summary", "shorter"),
-    *(
-        WantedColumn(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below")
-        for edit in CHANGED
-    ),
+    *(WantedColumn(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below") for edit in CHANGED),
 )
 SIDES = (
-    *(
-        WantedColumn(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0)
-        for edit in NOISE
-    ),
-    *(
-        WantedColumn(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0)
-        for edit in CHANGED
-    ),
+    *(WantedColumn(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0) for edit in NOISE),
+    *(WantedColumn(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0) for edit in CHANGED),
 )
 
 
@@ -153,16 +144,12 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield _make_sage_facts_line(record, board)
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
-    yield Heading(
-        f"{numbers.format_small_count_in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks"
-    )
+    yield Heading(f"{numbers.format_small_count_in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
     yield ParagraphBlock(
         "Each panel has its own scale, printed on top. Best first. Tick: estimate; bar: 95% "
         "interval. Dashed line: score of a trivial answer. Higher is better."
     )
-    yield StyledBlockGroup(
-        "panels", (*task_panels(record, board), *make_blocks_of_missing_values(record, board))
-    )
+    yield StyledBlockGroup("panels", (*task_panels(record, board), *make_blocks_of_missing_values(record, board)))
     yield from _robustness_blocks(record, board, alone)
     yield from _iterate_similarity_change_blocks(record, board, alone)
     yield from _retrieval_blocks(record, board)
@@ -182,9 +169,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _paper_layout_blocks(record, board, alone)
 
 
-def _tables_with_heading(
-    panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset"
-) -> Iterator[Block]:
+def _tables_with_heading(panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset") -> Iterator[Block]:
     """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
     if blocks := tuple(panes):
         yield heading
@@ -228,9 +213,7 @@ def _iterate_similarity_change_blocks(record: RunRecord, board: SystemBoard, alo
     )
     yield TabbedBlocks("Dataset", drawn)
     if alone:
-        sizes = heat(
-            similarity_by_size_columns(record), format_two_decimals, name="sizes", title="Similarity by size"
-        )
+        sizes = heat(similarity_by_size_columns(record), format_two_decimals, name="sizes", title="Similarity by size")
         yield CollapsibleBlocks("All systems by size", (TabbedBlocks("Dataset", tuple(sizes)),))
     yield from _tables_with_heading(
         heat(
@@ -244,9 +227,7 @@ def _iterate_similarity_change_blocks(record: RunRecord, board: SystemBoard, alo
         "the end. Background, by their mean: amber is more similar than expected, blue less; darker is further away.",
     )
     yield from _tables_with_heading(
-        _tables_per_dataset(
-            record, board, "sensitivity", _list_similarity_sensitivity_columns, "Sensitivity"
-        ),
+        _tables_per_dataset(record, board, "sensitivity", _list_similarity_sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
         "documents. It shows how much of the score is due only to the scale of the cosine. Falls "
@@ -257,13 +238,7 @@ def _iterate_similarity_change_blocks(record: RunRecord, board: SystemBoard, alo
 def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
     yield from _tables_with_heading(
         dataset_heat_tables(
-            record,
-            board,
-            "retrieval",
-            RETAINED,
-            format_two_decimals,
-            name="retained",
-            title="Share of nDCG@10 kept",
+            record, board, "retrieval", RETAINED, format_two_decimals, name="retained", title="Share of nDCG@10 kept"
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of nDCG@10 on the clean corpus. With all copies: the corpus also contains "
@@ -301,9 +276,7 @@ def _make_sage_facts_line(record: RunRecord, board: SystemBoard) -> PageFactsLin
         (
             "SAGE",
             numbers.format_noun_count(len(board.tasks), "task"),
-            numbers.format_noun_count(len(datasets), "dataset")
-            if len(datasets) > 1
-            else next(iter(datasets), ""),
+            numbers.format_noun_count(len(datasets), "dataset") if len(datasets) > 1 else next(iter(datasets), ""),
             numbers.format_noun_count(len(record.list_non_reference_systems), "system"),
         ),
         (PageLink("the paper’s tables", "sage-paper"), PageLink("how to read this", "reading-sage")),
@@ -311,11 +284,7 @@ def _make_sage_facts_line(record: RunRecord, board: SystemBoard) -> PageFactsLin
 
 
 def _tables_per_dataset(
-    record: RunRecord,
-    board: SystemBoard,
-    name: str,
-    columns: Callable[[RunRecord], Sequence[WantedColumn]],
-    title: str,
+    record: RunRecord, board: SystemBoard, name: str, columns: Callable[[RunRecord], Sequence[WantedColumn]], title: str
 ) -> Iterator[Pane]:
     """One table per dataset of a task."""
     task = BY_NAME[name]
@@ -364,14 +333,10 @@ def _preference_columns(record: RunRecord) -> list[WantedColumn]:
 def _iterate_headline_tables_by_dataset(record: RunRecord, board: SystemBoard) -> Iterator[Pane]:
     """Headline scores by dataset, for each task that has more than one."""
     for task in board.tasks:
-        wanted = [
-            WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)
-        ]
+        wanted = [WantedColumn(dataset, task.headline, dataset=dataset) for dataset in record.datasets(task.name)]
         name, title = f"by-dataset-{task.name}", f"By dataset, {task.title}"
         table = (
-            make_system_values_table(record, board, task, wanted, name=name, title=title)
-            if len(wanted) > 1
-            else None
+            make_system_values_table(record, board, task, wanted, name=name, title=title) if len(wanted) > 1 else None
         )
         if table is not None:
             yield task.title, (table,)
@@ -411,43 +376,29 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
         record, lambda dataset: [_find_robustness_result(record, name, dataset, "share", RELATION)]
     )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = (
-            f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
-        )
+        clause = f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
         yield make_finding(
-            run,
-            clause + _format_dataset_suffix_if_several(record, relation),
-            weight=5,
-            place="sage-robustness",
+            run, clause + _format_dataset_suffix_if_several(record, relation), weight=5, place="sage-robustness"
         )
     noise = _find_lowest_robustness_row(
         record,
-        lambda dataset: [
-            _find_robustness_result(record, name, dataset, "above_summary", e) for e in SUPERFICIAL
-        ],
+        lambda dataset: [_find_robustness_result(record, name, dataset, "above_summary", e) for e in SUPERFICIAL],
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
         clause = (
-            f"rates copies {NOISY[noise.variant]} no closer than a summary on "
-            f"{_format_uncounted_document_share(noise)}"
+            f"rates copies {NOISY[noise.variant]} no closer than a summary on {_format_uncounted_document_share(noise)}"
         )
         yield make_finding(
             run, clause + _format_dataset_suffix_if_several(record, noise), weight=3, place="sage-robustness"
         )
     meaning = _find_lowest_robustness_row(
-        record,
-        lambda dataset: [
-            _find_robustness_result(record, name, dataset, "below_summary", e) for e in SEMANTIC
-        ],
+        record, lambda dataset: [_find_robustness_result(record, name, dataset, "below_summary", e) for e in SEMANTIC]
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
         clause = f"{rated} on {_format_uncounted_document_share(meaning)}"
         yield make_finding(
-            run,
-            clause + _format_dataset_suffix_if_several(record, meaning),
-            weight=3,
-            place="sage-robustness",
+            run, clause + _format_dataset_suffix_if_several(record, meaning), weight=3, place="sage-robustness"
         )
     kept = _list_retention_results(record, name)
     if kept:
@@ -490,9 +441,7 @@ def _find_lowest_robustness_row(
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _find_retrieval_retention_row(
-    record: RunRecord, system: str, variant: str, dataset: str
-) -> ResultRow | None:
+def _find_retrieval_retention_row(record: RunRecord, system: str, variant: str, dataset: str) -> ResultRow | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 

@@ -180,10 +180,7 @@ MOST_NAMES = 3
 
 def sage_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     """The verdict of the SAGE page."""
-    noise, places = (
-        tuple(_state_noise_above_change(record, board)),
-        tuple(_make_task_leader_claims(record, board)),
-    )
+    noise, places = (tuple(_state_noise_above_change(record, board)), tuple(_make_task_leader_claims(record, board)))
     if not noise and not places:
         return VerdictText(("SAGE: no ranked system has finished a task",), ())
     leader = _state_single_leader(record, board)
@@ -239,9 +236,7 @@ def _leader_heading(board: SystemBoard, claim: Claim) -> Sentence:
     return (board.name_system_in_sentence(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
-def _say_noise_above_change_shares(
-    record: RunRecord, board: SystemBoard, claims: Sequence[Claim]
-) -> list[Sentence]:
+def _say_noise_above_change_shares(record: RunRecord, board: SystemBoard, claims: Sequence[Claim]) -> list[Sentence]:
     """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
     if not claims:
         return []
@@ -292,9 +287,7 @@ def _say_task_leaders(board: SystemBoard, claims: Sequence[Claim]) -> list[Sente
     return [_say_leaders_of_tasks(board, *key, tasks) for key, tasks in tasks_of.items()]
 
 
-def _say_leaders_of_tasks(
-    board: SystemBoard, first: tuple[str, ...], left_out: str, tasks: list[str]
-) -> Sentence:
+def _say_leaders_of_tasks(board: SystemBoard, first: tuple[str, ...], left_out: str, tasks: list[str]) -> Sentence:
     where = convert_sentence_to_text(join_names_with_and(tasks))
     if len(first) > MOST_NAMES:
         return (
@@ -333,11 +326,7 @@ def dataset_heat_tables(
             for row in rows
             for column in columns
         }
-        shown = [
-            column
-            for column in columns
-            if any(values[row.system.name, column][0] is not None for row in rows)
-        ]
+        shown = [column for column in columns if any(values[row.system.name, column][0] is not None for row in rows)]
         if not shown:
             continue
         lines = []
@@ -345,9 +334,7 @@ def dataset_heat_tables(
             summary = record.find(task, row.system.name, "similarity", dataset=dataset, variant="summary")
             middle = summary.value if summary is not None else None
             entries = [
-                _heat_entry(
-                    record, task, dataset, row, values[row.system.name, column], printed, column, middle
-                )
+                _heat_entry(record, task, dataset, row, values[row.system.name, column], printed, column, middle)
                 for column in shown
             ]
             if not any(entry.exact for entry in entries):
@@ -390,9 +377,7 @@ def _heat_entry(
             _pick_heat_step(mean, wanted, summary),
         )
     cells = [
-        cell
-        for cell in record.list_system_cells_of_task_by_dataset(task, row.system.name)
-        if cell.dataset == dataset
+        cell for cell in record.list_system_cells_of_task_by_dataset(task, row.system.name) if cell.dataset == dataset
     ]
     value = make_missing_board_value(record, cells, result)
     return TableCell(value.sentence, why=value.reason or value.text)
@@ -436,14 +421,7 @@ SCOPES = {
     "Clustering": "clustering", "Human Pref.": "preference", "Robustness": "robustness",
     "Sensitivity": "sensitivity", "Retrieval": "retrieval", "Overall": OVERALL
 }  # fmt: skip
-MEASURES = {task.headline for task in BY_NAME.values()} | {
-    OVERALL,
-    "accuracy",
-    "precision",
-    "recall",
-    "f1",
-    "score",
-}
+MEASURES = {task.headline for task in BY_NAME.values()} | {OVERALL, "accuracy", "precision", "recall", "f1", "score"}
 """All that tables 1 to 6 are made of; a run has ten times as many rows."""
 
 
@@ -453,9 +431,7 @@ def paper_tables(record: RunRecord, board: SystemBoard) -> tuple[Table, ...]:
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
     by_name = {table.name: table for table in make_sage_tables(rows, kinds)}
     return tuple(
-        _paper_table(record, board, by_name[name])
-        for name in PAPER
-        if name in by_name and by_name[name].columns
+        _paper_table(record, board, by_name[name]) for name in PAPER if name in by_name and by_name[name].columns
     )
 
 
@@ -463,9 +439,7 @@ def _paper_table(record: RunRecord, board: SystemBoard, table: SageTable) -> Tab
     lines = tuple(
         LabelledTableRow(
             board.row(system).label,
-            tuple(
-                _make_score_entry_bold_if_best(record, board, table, system, i) for i in range(len(values))
-            ),
+            tuple(_make_score_entry_bold_if_best(record, board, table, system, i) for i in range(len(values))),
             group=heading,
         )
         for kind, heading in GROUPS
@@ -473,14 +447,10 @@ def _paper_table(record: RunRecord, board: SystemBoard, table: SageTable) -> Tab
         if row_kind == kind
     )
     columns = tuple(Column(name, style="num") for name in table.columns)
-    return Table(
-        table.name, table.title, "Model/Metric", columns, lines, "paper", 3, is_sortable=False, has_latex=True
-    )
+    return Table(table.name, table.title, "Model/Metric", columns, lines, "paper", 3, is_sortable=False, has_latex=True)
 
 
-def _order_paper_rows(
-    board: SystemBoard, table: SageTable
-) -> list[tuple[str, str, tuple[float | None, ...]]]:
+def _order_paper_rows(board: SystemBoard, table: SageTable) -> list[tuple[str, str, tuple[float | None, ...]]]:
     place = {row.system.name: i for i, row in enumerate(board.rows)}
     return sorted(table.rows, key=lambda row: place[row[1]])
 
@@ -493,13 +463,7 @@ def _make_score_entry_bold_if_best(
     scope = _name_comparison_scope_of_column(record, table, place)
     bold = scope in record.scopes and system in record.find_task_comparisons(scope).best
     value = _find_system_score_in_scope(record, board, system, scope) if scope else None
-    full = (
-        value.exact
-        if value is not None
-        else ""
-        if exact is None
-        else numbers.format_significant_digits(exact)
-    )
+    full = value.exact if value is not None else "" if exact is None else numbers.format_significant_digits(exact)
     text = "n/a" if exact is None else numbers.format_score(exact)
     return TableCell(
         text,
@@ -516,9 +480,7 @@ def _name_comparison_scope_of_column(record: RunRecord, table: SageTable, place:
     return "robustness" if table.name == "sage_table4" and len(record.datasets("robustness")) == 1 else ""
 
 
-def _find_system_score_in_scope(
-    record: RunRecord, board: SystemBoard, system: str, scope: str
-) -> BoardValue | None:
+def _find_system_score_in_scope(record: RunRecord, board: SystemBoard, system: str, scope: str) -> BoardValue | None:
     if scope == OVERALL:
         row = record.find(OVERALL, system, OVERALL)
         return BoardValue("value" if row is not None and row.value is not None else "undefined", row)
@@ -539,14 +501,11 @@ def task_panels(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
         heading = Heading(task.title, f"panel-{task.name}", 3)
         table = _task_score_table(record, task, rows)
         yield StyledBlockGroup(
-            "panel",
-            (heading, ParagraphBlock(_format_task_panel_subtitle(record, task, rows)), table, *caution),
+            "panel", (heading, ParagraphBlock(_format_task_panel_subtitle(record, task, rows)), table, *caution)
         )
 
 
-def _task_score_table(
-    record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]
-) -> Table:
+def _task_score_table(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
     trivial = find_reference_line_score(record, task)
     scale = fit_axis_scale(
@@ -562,14 +521,10 @@ def _task_score_table(
             title=value.interval or "no interval"
         )  # fmt: skip
         lines.append(
-            LabelledTableRow(
-                row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name
-            )
+            LabelledTableRow(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name)
         )
     if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
-        foot.append(
-            LabelledTableRow(f"{len(rest)} more", (TableCell((draw_grey_ticks(rest, scale),)),), style="rest")
-        )
+        foot.append(LabelledTableRow(f"{len(rest)} more", (TableCell((draw_grey_ticks(rest, scale),)),), style="rest"))
     if trivial is not None:
         label = draw_reference_label(trivial, f"{task.trivial_label} {numbers.format_score(trivial)}", scale)
         foot.append(LabelledTableRow("", (TableCell((label,)),)))
@@ -580,9 +535,7 @@ def _task_score_table(
     )  # fmt: skip
 
 
-def _format_task_panel_subtitle(
-    record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]
-) -> str:
+def _format_task_panel_subtitle(record: RunRecord, task: BoardTask, rows: Sequence[tuple[BoardRow, BoardValue]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
     where = numbers.format_noun_count(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
@@ -651,15 +604,10 @@ def _list_similarity_by_size_curves(
 
 
 def _draw_similarity_by_edit_size(kind: str, lines: tuple[SimilarityBySize, ...], *, linear: bool) -> Figure:
-    values = collect_values_and_ends(
-        BoardValue("value", result) for line in lines for _, result in line.points
-    )
+    values = collect_values_and_ends(BoardValue("value", result) for line in lines for _, result in line.points)
     y = fit_axis_scale([*values, 1.0, 0.0])
     tracks = make_system_plot_lines([(line.row.system.kind, line.points) for line in lines], y)
-    after = (
-        "expected",
-        compute_plot_y_position(y, compute_expected_similarity_after_edit(1.0, linear=linear)),
-    )
+    after = ("expected", compute_plot_y_position(y, compute_expected_similarity_after_edit(1.0, linear=linear)))
     parts = [
         draw_scale_labels(y),
         draw_grid_bands_lines_and_points(tracks, y, _draw_expected_similarity_curve(y, linear=linear)),
@@ -669,11 +617,7 @@ def _draw_similarity_by_edit_size(kind: str, lines: tuple[SimilarityBySize, ...]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
     small = f"n = {numbers.format_count(lines[0].points[0][1].n)}"
     return Figure(
-        f"As {TITLES[kind]}",
-        svg,
-        _describe_similarity_curves(kind, lines),
-        small,
-        legend=_curve_legend(lines, tracks),
+        f"As {TITLES[kind]}", svg, _describe_similarity_curves(kind, lines), small, legend=_curve_legend(lines, tracks)
     )
 
 
@@ -682,15 +626,11 @@ def _curve_legend(lines: Sequence[SimilarityBySize], tracks: Sequence[PlotLine])
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
     signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_line_legend_sign(track)}</svg>') for track in tracks)
-    return tuple(
-        (drawn, " ", StyledWords(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True)
-    )
+    return tuple((drawn, " ", StyledWords(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
 
 
 def _describe_similarity_curves(kind: str, lines: Sequence[SimilarityBySize]) -> str:
-    ends = "; ".join(
-        f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines
-    )
+    ends = "; ".join(f"{line.row.label} {numbers.format_score(line.points[-1][1].value or 0.0, 2)}" for line in lines)
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
 

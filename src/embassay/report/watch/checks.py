@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from embassay.document.blocks import (
-    Block,
-    BulletList,
-    Column,
-    Said,
-    Table,
-    TableCell,
-    VerdictText,
-    make_number_columns,
-)
+from embassay.document.blocks import Block, BulletList, Column, Said, Table, TableCell, VerdictText, make_number_columns
 from embassay.protocols.watch.compare import SystemAnswerSimilarity
 from embassay.protocols.watch.history import FingerprintCheck, TextGroupChange
 from embassay.protocols.watch.impact import JudgeChangeOnGoldenLabels, RankedListImpact, ScoreOrGradeChange
@@ -32,8 +23,7 @@ SAYS = {
 def watch_check_view(check: FingerprintCheck) -> Iterator[Block]:
     """The verdict, what kind of change it is, whether it matters, and which texts moved."""
     yield VerdictText(
-        (SAYS[check.verdict].format(system=check.system) + ".",),
-        tuple((line,) for line in _write_check_lede(check)),
+        (SAYS[check.verdict].format(system=check.system) + ".",), tuple((line,) for line in _write_check_lede(check))
     )
     if check.impact is not None:
         yield make_ranked_list_impact_table(check.impact)
@@ -136,11 +126,7 @@ def _make_threshold_validity_table(check: FingerprintCheck) -> Table:
 
 def _make_moved_texts_by_group_table(groups: Sequence[TextGroupChange]) -> Table:
     rows: list[list[Said | TableCell]] = [
-        [
-            group.group,
-            f"{group.moved:,} of {group.n:,}",
-            "n/a" if group.distance < 0 else f"{group.distance:.2g}",
-        ]
+        [group.group, f"{group.moved:,} of {group.n:,}", "n/a" if group.distance < 0 else f"{group.distance:.2g}"]
         for group in groups
     ]
     return Table.of("watch-groups", ["Texts", *make_number_columns("Beyond noise", "Median distance")], rows)
@@ -161,9 +147,7 @@ def iterate_system_agreement_blocks(told: SystemAnswerSimilarity) -> Iterator[Bl
         f"ten neighbours, {told.overlap:.0%} agree."
     ]
     lede += [f"Difference: {change.kind} ({change.evidence})." for change in told.changes]
-    yield VerdictText(
-        (f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede)
-    )
+    yield VerdictText((f"{told.first} and {told.second} are {told.verdict}.",), tuple((line,) for line in lede))
     yield _make_moved_texts_by_group_table(told.groups)
     yield BulletList((f"{told.lost:,} items have no answer and are left out.",) if told.lost else ())
 

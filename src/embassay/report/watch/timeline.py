@@ -79,9 +79,7 @@ def iterate_watch_timeline_blocks(timelines: Sequence[WatchCheckTimeline]) -> It
         if off
         else f"All {len(newest)} watched systems answer as recorded."
     )
-    yield VerdictText(
-        (heading,), tuple((SAYS[check.verdict].format(system=check.system) + ".",) for check in off[:4])
-    )
+    yield VerdictText((heading,), tuple((SAYS[check.verdict].format(system=check.system) + ".",) for check in off[:4]))
     for place, timeline in enumerate(told, 1):
         yield from _timeline_section(timeline, place)
 
@@ -106,9 +104,7 @@ def _timeline_section(timeline: WatchCheckTimeline, place: int) -> Iterator[Bloc
     yield Table(f"watch-checks-{place}", "Checks, newest first", "Time", columns, lines)
     impact = next((check.impact for check in reversed(checks) if check.impact is not None), None)
     if impact is not None:
-        yield ParagraphBlock(
-            "Effect of searching with an old, a half re-embedded and a new index, as last measured:"
-        )
+        yield ParagraphBlock("Effect of searching with an old, a half re-embedded and a new index, as last measured:")
         yield make_ranked_list_impact_table(impact)
 
 

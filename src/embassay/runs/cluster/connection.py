@@ -137,9 +137,7 @@ def make_no_cluster_error(address: str, why: str) -> UsageError:
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
         f"No Ray cluster {where}.",
-        mend=(
-            "Start one with `ray start --head`, and use the address it shows, or auto on one of its machines."
-        ),
+        mend=("Start one with `ray start --head`, and use the address it shows, or auto on one of its machines."),
     )
 
 
@@ -235,14 +233,7 @@ def _refuses_connections(where: tuple[str, int]) -> bool:
     return False
 
 
-_FORWARDED = (
-    "EMBASSAY_CACHE",
-    "EMBASSAY_DATA",
-    "TIKTOKEN_CACHE_DIR",
-    "HF_HOME",
-    "HF_HUB_OFFLINE",
-    "PYTHONPATH",
-)
+_FORWARDED = ("EMBASSAY_CACHE", "EMBASSAY_DATA", "TIKTOKEN_CACHE_DIR", "HF_HOME", "HF_HUB_OFFLINE", "PYTHONPATH")
 """Where data, models and vocabularies lie: the same on all machines, where it is said at all."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
@@ -281,11 +272,7 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
     } | make_thread_count_variables()
     # What this machine has decides: a cell's key says which device its vectors are of.
     environment[VARIABLE] = "cpu" if choose_cuda_card() is None else "auto"
-    common = {
-        "log_to_driver": False,
-        "logging_level": logging.CRITICAL,
-        "runtime_env": {"env_vars": environment},
-    }
+    common = {"log_to_driver": False, "logging_level": logging.CRITICAL, "runtime_env": {"env_vars": environment}}
     try:
         if chosen.address is None:
             # Not whatever RAY_ADDRESS names: this one is for the run.
@@ -299,9 +286,7 @@ def _start_ray(ray: Any, chosen: RayWorkers) -> None:
                 f"Ray could not be started here: {_summarise_ray_error(error)}", mend=_MEND_START
             ) from error
         if any("InvalidAuthToken" in line for line in heard):
-            raise UsageError(
-                f"The Ray cluster at {chosen.address} requires a token.", mend=_MEND_TOKEN
-            ) from error
+            raise UsageError(f"The Ray cluster at {chosen.address} requires a token.", mend=_MEND_TOKEN) from error
         if isinstance(error, RuntimeError):
             raise UsageError(
                 f"Ray cannot join the cluster: {_summarise_ray_error(error)}", mend=_MEND_VERSION
@@ -425,23 +410,17 @@ def count_cluster_cpus(found: Sequence[ClusterNode]) -> int:
     """The CPUs of all together. UsageError where there is none."""
     total = sum(node.cpus for node in found)
     if not total:
-        raise UsageError(
-            "The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus 1 or more."
-        )
+        raise UsageError("The Ray cluster has no CPU for tasks.", mend="Start its nodes with --num-cpus 1 or more.")
     return total
 
 
-def inspect_cluster_nodes(
-    ray: Any, found: Sequence[ClusterNode], files: Sequence[Path] = ()
-) -> list[NodeFindings]:
+def inspect_cluster_nodes(ray: Any, found: Sequence[ClusterNode], files: Sequence[Path] = ()) -> list[NodeFindings]:
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_make_node_probe())
     paths, folder = [str(file) for file in files], str(Path.cwd())
     answers = [
-        probe.options(num_cpus=0, scheduling_strategy=make_node_schedule_strategy(ray, node.id)).remote(
-            paths, folder
-        )
+        probe.options(num_cpus=0, scheduling_strategy=make_node_schedule_strategy(ray, node.id)).remote(paths, folder)
         for node in found
     ]
     finds = [_read_node_probe_answer(ray, node, answer) for node, answer in zip(found, answers, strict=True)]

@@ -263,9 +263,7 @@ class RayCellPartExecutor:
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
         """Map `work` over parts as tasks of one CPU; it travels once to each machine."""
         ray = import_ray()
-        part = ray.remote(_run_work_part).options(
-            num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
-        )
+        part = ray.remote(_run_work_part).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
         sent, folder = [ray.put(work)], str(Path.cwd())
         losses = LostWorkCounter(ray)
 
@@ -305,10 +303,7 @@ class RayCellPartExecutor:
         if isinstance(encoder, ActorPoolEncoder):
             return encoder
         return ActorPoolEncoder(
-            self._desk,
-            EncoderDescription.of(encoder),
-            EncoderToOpen(pack_value_for_ray(made), False),
-            self._user,
+            self._desk, EncoderDescription.of(encoder), EncoderToOpen(pack_value_for_ray(made), False), self._user
         )
 
     def open_encoder_remotely(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
@@ -430,20 +425,12 @@ class _RunningCells:
     """Cells that are in work."""
 
     def __init__(
-        self,
-        ray: Any,
-        desk: Any,
-        work: Work,
-        identities: Mapping[str, str],
-        pulse: ClusterHeartbeatMonitor,
-        room: int,
+        self, ray: Any, desk: Any, work: Work, identities: Mapping[str, str], pulse: ClusterHeartbeatMonitor, room: int
     ) -> None:
         self._room = room
         self._identities, self._pulse, self._cards = identities, pulse, choose_cuda_card() is not None
         self._ray, self._desk, self._work = ray, desk, ray.put(work)
-        self._task = ray.remote(_run_remote_cell).options(
-            num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD"
-        )
+        self._task = ray.remote(_run_remote_cell).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
         self._losses = LostWorkCounter(ray)
         self._folder = str(Path.cwd())
         self.flying: dict[Any, RunCell] = {}
@@ -458,9 +445,7 @@ class _RunningCells:
         spread = RayCellPartExecutor(
             self._desk, cell.key, self.width() + 1, room=self._room, expected=expected, cards=self._cards
         )
-        self.flying[self._task.remote(self._work, cell.job, cell.key, self._desk, spread, self._folder)] = (
-            cell
-        )
+        self.flying[self._task.remote(self._work, cell.job, cell.key, self._desk, spread, self._folder)] = cell
 
     def collect_ended_cells(self) -> Iterator[tuple[RunCell, CellAttempt | None]]:
         """Collect cells that ended within a moment, with None where one was lost and is to be sent again."""
@@ -479,10 +464,7 @@ class _RunningCells:
                     else make_attempt_of_dead_cell_process(DIED),
                 )
             except self._ray.exceptions.RayError as error:
-                yield (
-                    cell,
-                    make_attempt_of_dead_cell_process(describe_error(getattr(error, "cause", None) or error)),
-                )
+                yield (cell, make_attempt_of_dead_cell_process(describe_error(getattr(error, "cause", None) or error)))
 
     def stop(self) -> None:
         """Stop what is in work, with all its parts."""

@@ -155,14 +155,10 @@ class EncoderActor:
             # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
             # in silently.
             if encoder.identity != identity:
-                raise make_encoder_mismatch_error(
-                    encoder.name, socket.gethostname(), encoder.identity, identity
-                )
+                raise make_encoder_mismatch_error(encoder.name, socket.gethostname(), encoder.identity, identity)
             return _encode_chunks(encoder, chunks, role, count)
         except Exception as error:
-            return [wrap_error_for_sending(error)] * len(
-                chunks
-            )  # the model did not open: so it is for all of them
+            return [wrap_error_for_sending(error)] * len(chunks)  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | RaisedError:
         """Count the texts that the encoder cuts at its limit."""
@@ -252,9 +248,7 @@ class ActorPlacement:
     gpus: float = 0.0
 
 
-def plan_actor_placements(
-    found: tuple[ClusterNode, ...], accelerated: bool, models: int
-) -> list[ActorPlacement]:
+def plan_actor_placements(found: tuple[ClusterNode, ...], accelerated: bool, models: int) -> list[ActorPlacement]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
@@ -270,11 +264,7 @@ def plan_actor_placements(
         return [ActorPlacement(node.id, share) for node in found for _ in range(int(node.gpus))]
     # A machine without CPUs for tasks (a head, say) is left alone.
     able = [node for node in found if node.cpus] or list(found)[:1]
-    return [
-        ActorPlacement(node.id)
-        for node in able
-        for _ in range(max(1, node.count_encoder_process_slots // models))
-    ]
+    return [ActorPlacement(node.id) for node in able for _ in range(max(1, node.count_encoder_process_slots // models))]
 
 
 def _start_encoder_actor(ray: Any, wanted: EncoderToOpen, seat: ActorPlacement) -> Any:
@@ -372,13 +362,7 @@ class _ChunkLoadBalancer:
     """Loads of chunks at their actors, the next one always where fewest are."""
 
     def __init__(self, actors: list[Any], encoder: EncoderDescription, role: Role | None, load: int) -> None:
-        self._ray, self.actors, self._encoder, self._role, self._load = (
-            import_ray(),
-            actors,
-            encoder,
-            role,
-            load,
-        )
+        self._ray, self.actors, self._encoder, self._role, self._load = (import_ray(), actors, encoder, role, load)
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
         self._losses = LostWorkCounter(self._ray)
 
@@ -409,8 +393,6 @@ class _ChunkLoadBalancer:
                 answers = self._ray.get(reference)
             except self._losses.kinds as error:
                 lost = RaisedError(ModelError(f"The encoder {self._encoder.name!r} failed: {DIED}."))
-                answers = [
-                    None if self._losses.count_loss_and_wait_to_retry(load[0][0], error) else lost
-                ] * len(load)
+                answers = [None if self._losses.count_loss_and_wait_to_retry(load[0][0], error) else lost] * len(load)
             for (position, texts), answer in zip(load, answers, strict=True):
                 yield position, texts, answer

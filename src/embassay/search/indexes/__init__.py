@@ -85,12 +85,7 @@ INDEXES.add(
 
 
 def open_index(
-    text: str,
-    vectors: Vectors,
-    *,
-    folder: Path | str | None = None,
-    digest: str = "",
-    memory: int | None = None,
+    text: str, vectors: Vectors, *, folder: Path | str | None = None, digest: str = "", memory: int | None = None
 ) -> Index:
     """The index of `vectors` that a spec string names (`flat`, `hnsw-f32?m=32`), called by its canonical spec string.
 

@@ -50,9 +50,7 @@ class SecretServerUrl:
         return shown.rstrip(".")
 
 
-def resolve_server_address(
-    index: str, target: str, *, schemes: Sequence[str], variable: str
-) -> SecretServerUrl:
+def resolve_server_address(index: str, target: str, *, schemes: Sequence[str], variable: str) -> SecretServerUrl:
     """The address that stands after `index:` in a spec string: a URL, or the NAME of an environment variable that holds
     one (`variable` where nothing stands there).
 

@@ -65,8 +65,7 @@ class ElasticsearchVectorIndexOptions:
         """UsageError for more dimensions than Elasticsearch indexes."""
         if dim > _MOST_DIMENSIONS:
             raise UsageError(
-                f"Elasticsearch takes at most {_MOST_DIMENSIONS} dimensions, not {dim}.",
-                mend="Use fewer dimensions.",
+                f"Elasticsearch takes at most {_MOST_DIMENSIONS} dimensions, not {dim}.", mend="Use fewer dimensions."
             )
 
 
@@ -119,9 +118,7 @@ def read_vector_hits(answer: Body, similarity: str) -> list[VectorHit]:
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise ValueError("only part of the index was searched")
     return [
-        VectorHit(
-            int(hit["_id"]), float(hit["_score"]), score_to_inner_product(float(hit["_score"]), similarity)
-        )
+        VectorHit(int(hit["_id"]), float(hit["_score"]), score_to_inner_product(float(hit["_score"]), similarity))
         for hit in answer["hits"]["hits"]
     ]
 
@@ -198,9 +195,7 @@ class ElasticsearchServer:
             raise self._make_refusal_error(_read_server_reason(error), error.status_code) from error
         except TransportError as error:
             reason = self._address.redact_secrets(error)
-            raise ModelError(
-                f"Elasticsearch at {self.place} does not answer: {reason}.", mend=_AGAIN
-            ) from error
+            raise ModelError(f"Elasticsearch at {self.place} does not answer: {reason}.", mend=_AGAIN) from error
         except (LookupError, TypeError, ValueError) as error:
             # Its message may repeat the address, password and all.
             raise self._make_refusal_error(str(error)) from None
@@ -211,9 +206,7 @@ class ElasticsearchServer:
             mend = f"Check the user and the password in {self._address.origin}, or pass key=VARIABLE."
         elif "compatible-with" in reason or "media_type" in reason:
             mend = "Install the client that matches the server's version: pip install 'elasticsearch>=8,<9'."
-        return ModelError(
-            f"Elasticsearch at {self.place} refuses: {self._address.redact_secrets(reason)}.", mend=mend
-        )
+        return ModelError(f"Elasticsearch at {self.place} refuses: {self._address.redact_secrets(reason)}.", mend=mend)
 
 
 def _import_elasticsearch() -> Any:
@@ -227,9 +220,7 @@ def _import_elasticsearch() -> Any:
     return elasticsearch
 
 
-def _read_api_key_from_environment(
-    address: SecretServerUrl, key: str | None
-) -> tuple[SecretServerUrl, str | None]:
+def _read_api_key_from_environment(address: SecretServerUrl, key: str | None) -> tuple[SecretServerUrl, str | None]:
     if key is None:
         return address, None
     if not re.fullmatch("[A-Z_][A-Z0-9_]*", key):
@@ -305,9 +296,7 @@ class ElasticsearchIndex:
         n, dim = measure_shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= MOST:
-            raise UsageError(
-                f"Elasticsearch supports ef from 1 to {MOST}, not ef={ef}.", mend="Use 50 to 1000."
-            )
+            raise UsageError(f"Elasticsearch supports ef from 1 to {MOST}, not ef={ef}.", mend="Use 50 to 1000.")
         self.name = (name or "elasticsearch").replace("elasticsearch:%24", "elasticsearch:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._listed = layout.name(digest)
@@ -321,9 +310,7 @@ class ElasticsearchIndex:
         """The best k vectors of each query."""
         check_query_vectors(queries, self.facts.dim, k)
         answers = [self.find(query, k) for query in queries]
-        return rank_found_vectors(
-            [[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k
-        )
+        return rank_found_vectors([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
 
     def find(self, query: Floats, k: int) -> list[VectorHit]:
         """The best k of one query (d,) with the server's own scores, best first. An index that somebody removed is

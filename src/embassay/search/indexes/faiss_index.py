@@ -113,9 +113,7 @@ def _convert_faiss_ranking(indices: NDArray[np.int64], scores: NDArray[np.float3
     """faiss's answer in our order: it leaves ties as it met them."""
     values = np.where(indices < 0, -np.inf, scores.astype(np.float64))
     order = np.lexsort((indices, -values), axis=1)
-    return RankedCandidates(
-        np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
-    )
+    return RankedCandidates(np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1))
 
 
 def import_faiss(kind: str) -> Any:
@@ -191,24 +189,17 @@ class FlatIndex:
     def __init__(self, vectors: Vectors, *, memory: int | None = None, name: str = "flat") -> None:
         if memory is not None and memory < LEAST_MEMORY:
             raise UsageError(
-                f"Exact search needs more than {memory} bytes.",
-                mend=f"Allow {LEAST_MEMORY} (32 MiB) or more.",
+                f"Exact search needs more than {memory} bytes.", mend=f"Allow {LEAST_MEMORY} (32 MiB) or more."
             )
         self.name = name
         self._vectors: Vectors | None = vectors
         self._memory = memory
         n, dim = measure_shards_shape(vectors)
         # Under a limit the vectors are read anew for every search, and this is found on the way.
-        self._longest = (
-            max(map(bound_largest_vector_norm, list_vector_shards(vectors))) if memory is None else None
-        )
+        self._longest = max(map(bound_largest_vector_norm, list_vector_shards(vectors))) if memory is None else None
         held = 4 * n * dim
         self.facts = IndexFacts(
-            n,
-            dim,
-            build_seconds=0.0,
-            disk_bytes=0,
-            memory_bytes=held if memory is None else min(held, memory),
+            n, dim, build_seconds=0.0, disk_bytes=0, memory_bytes=held if memory is None else min(held, memory)
         )
 
     def search(self, queries: Floats, k: int) -> RankedCandidates:
@@ -273,9 +264,7 @@ def _open_faiss_graph_index(
     _check_graph_options(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = import_faiss(kind)
     recipe = make_faiss_index_recipe(kind, {"m": m, "ef_construction": ef_construction}, digest)
-    return FaissGraphIndex(
-        name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef
-    )
+    return FaissGraphIndex(name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef)
 
 
 def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:
@@ -294,18 +283,13 @@ def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int])
 
 def _check_graph_options(kind: str, *, m: int, ef_construction: int, ef: int | str) -> None:
     if not 2 <= m <= 512:
-        raise UsageError(
-            f"The index {kind!r} cannot link {m} neighbours.", mend="Use m from 2 to 512, usually 16."
-        )
+        raise UsageError(f"The index {kind!r} cannot link {m} neighbours.", mend="Use m from 2 to 512, usually 16.")
     if isinstance(ef, str) and ef != AUTO:
-        raise UsageError(
-            f"The index {kind!r} cannot keep {ef!r} candidates.", mend=f"Use a number or {AUTO}."
-        )
+        raise UsageError(f"The index {kind!r} cannot keep {ef!r} candidates.", mend=f"Use a number or {AUTO}.")
     for knob, value in (("ef_construction", ef_construction), ("ef", EF if isinstance(ef, str) else ef)):
         if value < 1:
             raise UsageError(
-                f"The index {kind!r} cannot keep {value} candidates.",
-                mend=f"Use {knob} of 1 or more, usually 64.",
+                f"The index {kind!r} cannot keep {value} candidates.", mend=f"Use {knob} of 1 or more, usually 64."
             )
 
 
@@ -359,9 +343,7 @@ def _open_code_index(
     faiss = import_faiss(kind)
     # Of a sample that takes all vectors, the size makes no difference.
     recipe = make_faiss_index_recipe(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
-    return FaissIndex(
-        name, recipe, folder, lambda: _build_code_index(faiss, kind, stack_vectors(vectors), m, learning)
-    )
+    return FaissIndex(name, recipe, folder, lambda: _build_code_index(faiss, kind, stack_vectors(vectors), m, learning))
 
 
 def _build_code_index(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
@@ -393,9 +375,7 @@ def _sample_training_vectors(vectors: Floats, sample: int) -> Floats:
     """The vectors to learn from, in their order: drawn by how many there are, so that equal ones give equal codes."""
     if sample >= len(vectors):
         return vectors
-    rows = make_seeded_generator(0, "index training", str(len(vectors))).choice(
-        len(vectors), sample, replace=False
-    )
+    rows = make_seeded_generator(0, "index training", str(len(vectors))).choice(len(vectors), sample, replace=False)
     return vectors[np.sort(rows)]
 
 
@@ -415,9 +395,7 @@ def _check_code_index_options(kind: str, n: int, dim: int, *, m: int, nbits: int
             mend=f"Use m={find_nearest_divisor(dim, m)}.",
         )
     if not 1 <= nbits <= 12:
-        raise UsageError(
-            f"The index {kind!r} cannot use codes of {nbits} bits.", mend="Use nbits from 1 to 12."
-        )
+        raise UsageError(f"The index {kind!r} cannot use codes of {nbits} bits.", mend="Use nbits from 1 to 12.")
     if min(n, sample) < 2**nbits:
         fits = max(0, min(n, sample).bit_length() - 1)
         raise UsageError(

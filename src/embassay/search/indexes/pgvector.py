@@ -281,12 +281,8 @@ def _find_complete_vector_table(connection: Connection[Any], table: str) -> Buil
     """The table, if it is there and complete."""
     if _find_table_oid(connection, _LIST) is None or _find_table_oid(connection, table) is None:
         return None
-    row = connection.execute(
-        f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]
-    ).fetchone()
-    return (
-        None if row is None else BuiltVectorTable(float(row[0]), _table_size(connection, table), found=True)
-    )
+    row = connection.execute(f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]).fetchone()
+    return None if row is None else BuiltVectorTable(float(row[0]), _table_size(connection, table), found=True)
 
 
 def _find_table_oid(connection: Connection[Any], table: str) -> int | None:
@@ -322,16 +318,11 @@ def _load_table_and_measure_seconds(
     dim, name = measure_shards_shape(vectors)[1], format_full_table_name(table)
     kind = Identifier(layout.type)
     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
-    connection.execute(
-        SQL("CREATE TABLE {} (id integer NOT NULL, embedding {}({}) NOT NULL)").format(name, kind, dim)
-    )
+    connection.execute(SQL("CREATE TABLE {} (id integer NOT NULL, embedding {}({}) NOT NULL)").format(name, kind, dim))
     if _estimate_row_bytes(layout, dim) <= _PAGE:
         connection.execute(SQL("ALTER TABLE {} ALTER COLUMN embedding SET STORAGE PLAIN").format(name))
     started = perf_counter()
-    with (
-        connection.cursor() as cursor,
-        cursor.copy(SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(name)) as copy,
-    ):
+    with connection.cursor() as cursor, cursor.copy(SQL("COPY {} FROM STDIN (FORMAT BINARY)").format(name)) as copy:
         copy.write(_COPY_HEAD)
         for rows in encode_copy_rows(vectors, layout.type):
             copy.write(rows)
@@ -349,9 +340,7 @@ def _create_pgvector_index(
 
     # A graph that outgrows this memory is finished on disk, many times slower; workers would share it, and a container
     # may have no more than 64 MB to share.
-    needed = min(
-        _MEMORY_MOST, shape[0] * (_estimate_row_bytes(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24
-    )
+    needed = min(_MEMORY_MOST, shape[0] * (_estimate_row_bytes(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24)
     connection.execute(
         "SELECT set_config('maintenance_work_mem', greatest(%s, setting::bigint) || 'kB', true), "
         "set_config('max_parallel_maintenance_workers', '0', true) "
@@ -360,10 +349,7 @@ def _create_pgvector_index(
     )
     connection.execute(
         SQL("CREATE INDEX ON {} USING hnsw (embedding {}) WITH (m = {}, ef_construction = {})").format(
-            format_full_table_name(table),
-            Identifier(f"{layout.type}_ip_ops"),
-            layout.m,
-            layout.ef_construction,
+            format_full_table_name(table), Identifier(f"{layout.type}_ip_ops"), layout.m, layout.ef_construction
         )
     )
 
@@ -402,15 +388,11 @@ def _estimate_row_bytes(layout: PgVectorLayout, dim: int) -> int:
 
 
 def _table_size(connection: Connection[Any], table: str) -> int:
-    row = connection.execute(
-        "SELECT pg_total_relation_size(%s::oid)", [_find_table_oid(connection, table)]
-    ).fetchone()
+    row = connection.execute("SELECT pg_total_relation_size(%s::oid)", [_find_table_oid(connection, table)]).fetchone()
     return int(row[0] or 0) if row else 0
 
 
-def _write_vector_table_entry(
-    connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float
-) -> None:
+def _write_vector_table_entry(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
     connection.execute(
         f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) ON CONFLICT (name) DO "
         "UPDATE SET n = excluded.n, dim = excluded.dim, build_seconds = excluded.build_seconds, built_at = now()",
@@ -456,9 +438,7 @@ class PgVectorIndex:
         n, dim = measure_shards_shape(vectors)
         layout.check(dim)
         if not 1 <= ef <= _EF_MOST:
-            raise UsageError(
-                f"pgvector supports ef from 1 to {_EF_MOST}, not ef={ef}.", mend="Use 40 to 400."
-            )
+            raise UsageError(f"pgvector supports ef from 1 to {_EF_MOST}, not ef={ef}.", mend="Use 40 to 400.")
         self.name = (name or "pgvector").replace("pgvector:%24", "pgvector:", 1)
         self._vectors, self._layout, self._ef = vectors, layout, ef
         self._table = layout.table(digest)

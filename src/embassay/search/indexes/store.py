@@ -113,7 +113,7 @@ class SearchWidthMetricGaps:
     gaps: Mapping[str, float]
 
     @property
-    def largest_gap(self) -> float:
+    def worst(self) -> float:
         """The largest gap."""
         return max(self.gaps.values())
 
@@ -155,7 +155,7 @@ def tune_width(
     steps: list[SearchWidthMetricGaps] = []
     for ef in ladder:
         steps.append(_compare_search_width_with_flat(ef, values_at(ef), flat))
-        if steps[-1].largest_gap <= gap:
+        if steps[-1].worst <= gap:
             return TunedSearchWidth(ef, gap, flat, tuple(steps))
     return TunedSearchWidth(None, gap, flat, tuple(steps))
 
@@ -170,9 +170,7 @@ def _compare_search_width_with_flat(
         )
     undefined = [name for name in flat if not (isfinite(values[name]) and isfinite(flat[name]))]
     if undefined:
-        raise UsageError(
-            f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave this metric out."
-        )
+        raise UsageError(f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave this metric out.")
     return SearchWidthMetricGaps(
         ef, values, {name: _compute_relative_loss(value, flat[name]) for name, value in values.items()}
     )

@@ -36,9 +36,7 @@ class OllamaChat(ServedChatModel):
         keep_alive: str | None = None,
     ) -> None:
         self._connection = VendorConnection.of(OLLAMA, server)
-        facts = [
-            f"{key}={value}" for key, value in select_given_options(num_ctx=num_ctx, think=think).items()
-        ]
+        facts = [f"{key}={value}" for key, value in select_given_options(num_ctx=num_ctx, think=think).items()]
         super().__init__(
             name or f"ollama:{target}",
             ":".join(["ollama", target, server.describe_server_identity(self._connection.address), *facts]),
@@ -50,9 +48,7 @@ class OllamaChat(ServedChatModel):
         self.is_local = self._connection.address.local
         self._target, self.num_ctx, self.think, self._keep_alive = target, num_ctx, think, keep_alive
 
-    def make_chat_model_with_context_size(
-        self, *, tokens: int, think: bool | str | None = None
-    ) -> OllamaChat:
+    def make_chat_model_with_context_size(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:
         """The same model, reading conversations of so many tokens, answers included, and thinking or not, where its
         spec does not say.
 
@@ -65,9 +61,7 @@ class OllamaChat(ServedChatModel):
             twin.identity += ":num_ctx=suited"
         if self.think is None and think is not None:
             twin.think = think
-            twin.identity += "".join(
-                f":{key}={value}" for key, value in select_given_options(think=think).items()
-            )
+            twin.identity += "".join(f":{key}={value}" for key, value in select_given_options(think=think).items())
         return twin
 
     async def request(

@@ -77,15 +77,11 @@ class OpenAIChat(ServedChatModel):
             except Exception as error:
                 if self._drop_refused_sampling(error, sampling, left_out):
                     continue
-                if not self._try_request_adaptation_after_refusal(
-                    error, way, longest, asked=schema is not None
-                ):
+                if not self._try_request_adaptation_after_refusal(error, way, longest, asked=schema is not None):
                     raise
         return _read_openai_reply(await self._create_completion(messages, sampling, schema))
 
-    def _try_request_adaptation_after_refusal(
-        self, error: Exception, way: int, longest: str, *, asked: bool
-    ) -> bool:
+    def _try_request_adaptation_after_refusal(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
         """Adapt the request where the server refuses what can be said another way; whether it does.
 
         Several calls may find out at once: what another has changed already needs only another attempt.
@@ -100,22 +96,16 @@ class OpenAIChat(ServedChatModel):
             return True
         return False
 
-    def _drop_refused_sampling(
-        self, error: Exception, sampling: SamplingSettings, before: tuple[str, ...]
-    ) -> bool:
+    def _drop_refused_sampling(self, error: Exception, sampling: SamplingSettings, before: tuple[str, ...]) -> bool:
         """Leave out a part of the sampling that the model refuses; whether there is one."""
         if not is_field_refused(error, "nsupported", "not support", "nrecognized"):
             return False
         sent = [name for name in _SETTABLE if getattr(sampling, name) is not None and name not in before]
-        minded = next(
-            (name for name in sent if is_field_refused(error, f"'{name}'", f"`{name}`", f": {name}")), None
-        )
+        minded = next((name for name in sent if is_field_refused(error, f"'{name}'", f"`{name}`", f": {name}")), None)
         if minded is not None and minded not in self.left_out:
             self.left_out = (*self.left_out, minded)
             warnings.warn(
-                f"{self.model} does not accept {minded}; requests are sent without it.",
-                RuntimeWarning,
-                stacklevel=2,
+                f"{self.model} does not accept {minded}; requests are sent without it.", RuntimeWarning, stacklevel=2
             )
         return minded is not None
 

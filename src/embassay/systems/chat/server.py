@@ -43,10 +43,7 @@ def can_schema_be_enforced_strictly(schema: Mapping[str, Any]) -> bool:
     """Whether servers can hold a model to it to the letter: every object names its fields and needs them all."""
     parts = [schema, *schema.get("$defs", {}).values(), *schema.get("properties", {}).values()]
     objects = [part for part in parts if part.get("type") == "object"]
-    return all(
-        part.get("properties") and set(part.get("required", ())) == set(part["properties"])
-        for part in objects
-    )
+    return all(part.get("properties") and set(part.get("required", ())) == set(part["properties"]) for part in objects)
 
 
 def add_schema_in_words(messages: Sequence[ChatMessage], schema: Mapping[str, Any]) -> list[ChatMessage]:
@@ -71,9 +68,7 @@ def parse_schema_answer(text: str, schema: Any) -> Any:
         raise UnfitAnswerError(wrong[:_LONGEST]) from None
 
 
-def make_retry_messages(
-    messages: Sequence[ChatMessage], answer: str, wrong: UnfitAnswerError
-) -> list[ChatMessage]:
+def make_retry_messages(messages: Sequence[ChatMessage], answer: str, wrong: UnfitAnswerError) -> list[ChatMessage]:
     """The conversation that asks for the answer once more, with what was wrong."""
     ask = f"That answer cannot be used: {wrong}. Give the whole corrected JSON, and nothing else."
     return [*messages, ChatMessage("assistant", answer or "(empty)"), ChatMessage("user", ask)]
@@ -175,9 +170,7 @@ class ServedChatModel(ABC):
         try:
             return _parse_completion(second, schema)
         except UnfitAnswerError as wrong:
-            raise AnswerNeverFitSchema(
-                f"{self.model}: the answer does not match the schema: {wrong}."
-            ) from None
+            raise AnswerNeverFitSchema(f"{self.model}: the answer does not match the schema: {wrong}.") from None
 
     async def _request_chat_reply(
         self, messages: Sequence[ChatMessage], sampling: SamplingSettings, shape: Mapping[str, Any] | None
@@ -193,9 +186,7 @@ class ServedChatModel(ABC):
             answer = await self.request(messages, sampling, shape)
             said = answer.value
             read = BookedTokenCount.of(said.read, most=most_read, likely=estimate_server_tokens(sent))
-            written = BookedTokenCount.of(
-                said.written, most=most_written, likely=estimate_server_tokens([said.text])
-            )
+            written = BookedTokenCount.of(said.written, most=most_written, likely=estimate_server_tokens([said.text]))
             self._raise_longest_answer_estimate(said.written)
             text = said.text.strip()
             reply = replace(said, text=strip_thinking(text), thought=bool(text))
@@ -203,9 +194,7 @@ class ServedChatModel(ABC):
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise MalformedServerAnswer("an empty answer", of_texts=True)
             return replace(
-                answer,
-                value=reply,
-                usage=make_usage_from_booked_tokens(read, written, usd=self._price_tokens),
+                answer, value=reply, usage=make_usage_from_booked_tokens(read, written, usd=self._price_tokens)
             )
 
         answer = await self._calls.ask(
@@ -229,17 +218,11 @@ class ServedChatModel(ABC):
         if reply.refusal:
             raise Unanswered(f"{self.model}: the model declined: {reply.refusal}.", "declined")
         if reply.finish == "length":
-            raise Unanswered(
-                f"{self.model}: the answer was truncated at its maximum length (max_tokens).", "cut"
-            )
+            raise Unanswered(f"{self.model}: the answer was truncated at its maximum length (max_tokens).", "cut")
         if reply.finish == "content_filter":
-            raise Unanswered(
-                f"{self.model}: the answer was withheld by the server's content filter.", "withheld"
-            )
+            raise Unanswered(f"{self.model}: the answer was withheld by the server's content filter.", "withheld")
         if reply.finish == "context":
-            raise TextRefused(
-                f"{self.model}: the messages fill the model's context (num_ctx), so they were truncated."
-            )
+            raise TextRefused(f"{self.model}: the messages fill the model's context (num_ctx), so they were truncated.")
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"
             content = "nothing but thinking" if reply.thought else "an empty answer"

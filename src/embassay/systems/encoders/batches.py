@@ -38,10 +38,7 @@ if TYPE_CHECKING:
     from tokenizers import Encoding
 
 
-_OWN_NAMES: Mapping[Role, tuple[str, ...]] = {
-    "query": ("query",),
-    "document": ("document", "passage", "corpus"),
-}
+_OWN_NAMES: Mapping[Role, tuple[str, ...]] = {"query": ("query",), "document": ("document", "passage", "corpus")}
 PromptTask = Literal["", "classification", "clustering", "pair_classification", "sts", "summarization"]
 """Tasks that a model may ship a prompt for; "" for none."""
 _OF_A_TASK: Mapping[PromptTask, tuple[str, ...]] = {
@@ -109,9 +106,7 @@ def choose_role_prompts(
     )
 
 
-def choose_model_facts_for_prompts(
-    family: str | None, listed: KnownModelFacts | None
-) -> KnownModelFacts | None:
+def choose_model_facts_for_prompts(family: str | None, listed: KnownModelFacts | None) -> KnownModelFacts | None:
     """The model whose prompts count where neither user nor model say others: the one that `family` names, else the one
     that is `listed` under its own name. UsageError where there is none of that name."""
     return listed if family is None else find_model_with_prompts(family)
@@ -181,9 +176,7 @@ def find_token_positions_after_prompt(encoding: Encoding, prompt: str = "") -> N
     return np.array(
         [
             i
-            for i, (special, (_, end)) in enumerate(
-                zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
-            )
+            for i, (special, (_, end)) in enumerate(zip(encoding.special_tokens_mask, encoding.offsets, strict=True))
             if not special and end > len(prompt)
         ],
         dtype=np.int64,
@@ -238,9 +231,7 @@ class ModelTokenVectorExtractor:
         """How many tokens the model reads of each text with the prompt before it, and which are the text's own."""
         whole = [prompt + text for text in texts]
         encodings = self._tokenizer(whole, **self._cut).encodings if whole else []
-        return [
-            (len(encoding.ids), find_token_positions_after_prompt(encoding, prompt)) for encoding in encodings
-        ]
+        return [(len(encoding.ids), find_token_positions_after_prompt(encoding, prompt)) for encoding in encodings]
 
     def find(self, texts: Sequence[str], prompt: str) -> list[NDArray[np.int64]]:
         """First character and end of each of a text's own tokens, (tokens, 2) per text, however long it is."""
@@ -250,11 +241,7 @@ class ModelTokenVectorExtractor:
         return [find_character_spans_after_prompt(encoding, prompt) for encoding in encodings]
 
     def read(
-        self,
-        texts: Sequence[str],
-        places: Sequence[tuple[int, NDArray[np.int64]]],
-        prompt: str,
-        batch_size: int,
+        self, texts: Sequence[str], places: Sequence[tuple[int, NDArray[np.int64]]], prompt: str, batch_size: int
     ) -> list[NDArray[np.float32]]:
         """(own tokens, width) per text. ModelError where the model fails."""
         try:
@@ -263,9 +250,7 @@ class ModelTokenVectorExtractor:
                 show_progress_bar=False, **make_task_argument_for_encoder(self._route)
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(
-                f"The model failed while encoding tokens: {format_first_error_line(error)}"
-            ) from error
+            raise ModelError(f"The model failed while encoding tokens: {format_first_error_line(error)}") from error
         return [_pick_own_token_states(state, *where) for state, where in zip(states, places, strict=True)]
 
 
@@ -358,9 +343,7 @@ class EncoderBatchMerger:
             widths[batch.width].append(i)
         for width, places in widths.items():
             while places:
-                taken = self._count_batches_to_join(
-                    batches, places, alone=width is None or self._is_joining_hopeless
-                )
+                taken = self._count_batches_to_join(batches, places, alone=width is None or self._is_joining_hopeless)
                 group, places = places[:taken], places[taken:]
                 done = self._run_group([batches[i] for i in group])
                 for i, vectors in zip(group, done, strict=True):
@@ -371,9 +354,7 @@ class EncoderBatchMerger:
     def _is_joining_hopeless(self) -> bool:
         return len(self.same) >= _HOPELESS and not any(self.same.values())
 
-    def _count_batches_to_join(
-        self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool
-    ) -> int:
+    def _count_batches_to_join(self, batches: Sequence[PaddedBatch], places: Sequence[int], *, alone: bool) -> int:
         """How many of the places to take together: one at least, more while they have at most `tokens`."""
         taken, tokens = 1, batches[places[0]].tokens
         self.tokens = max(self.tokens, tokens)

@@ -66,17 +66,12 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
         self._limit = self._torch.limit(read)
         self.max_tokens = self._limit.tokens
         self.similarity = str(model.similarity_fn_name)
-        self._alone = IndependentTextEncoder(
-            self._encode_texts_to_token_vectors, card=self._torch.card, threads=True
-        )
+        self._alone = IndependentTextEncoder(self._encode_texts_to_token_vectors, card=self._torch.card, threads=True)
         self.chunk_size = self._alone.chunk_size
         self.dim = self.width = self.encode(["dimensions"])[0].shape[1]
         self.floats = self.dim * min(self.max_tokens or _USUAL_TOKENS, _USUAL_TOKENS)
         self.identity = self._torch.identity(
-            "colbert",
-            prompts=[self.query_prompt, self.document_prompt],
-            max_length=self.max_tokens,
-            dim=self.dim,
+            "colbert", prompts=[self.query_prompt, self.document_prompt], max_length=self.max_tokens, dim=self.dim
         )
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -90,10 +85,6 @@ class ColbertEncoder(TextwiseMultiVectorEncoder):
         encode = model.encode_query if query else model.encode_document
         prompt = self.query_prompt if query else self.document_prompt
         rows = self._torch.ask(
-            lambda: encode(
-                texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
-            )
+            lambda: encode(texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True)
         )
-        return [
-            check_vectors_finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows
-        ]
+        return [check_vectors_finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows]

@@ -39,14 +39,8 @@ class GeminiEncoder(HttpPostEncoder):
         task: TaskType = "SEMANTIC_SIMILARITY",
     ) -> None:
         self.path = f"v1beta/models/{target}:batchEmbedContents"
-        super().__init__(
-            GEMINI, target, server, ledger, name=name, dimensions=dimensions, facts={"task": task}
-        )
-        self._tasks: dict[Role | None, str] = {
-            "query": "RETRIEVAL_QUERY",
-            "document": "RETRIEVAL_DOCUMENT",
-            None: task,
-        }
+        super().__init__(GEMINI, target, server, ledger, name=name, dimensions=dimensions, facts={"task": task})
+        self._tasks: dict[Role | None, str] = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT", None: task}
         if task == "none" or self.served.prompts:
             self._tasks = {}
             self.uses_roles = bool(self.served.prompts)
@@ -56,8 +50,7 @@ class GeminiEncoder(HttpPostEncoder):
         common = select_given_options(taskType=self._tasks.get(role), outputDimensionality=self.dimensions)
         return {
             "requests": [
-                {"model": f"models/{self.target}", "content": {"parts": [{"text": text}]}, **common}
-                for text in texts
+                {"model": f"models/{self.target}", "content": {"parts": [{"text": text}]}, **common} for text in texts
             ]
         }
 

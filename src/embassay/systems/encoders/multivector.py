@@ -14,12 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Ragged, Role, make_ragged_array
 from embassay.errors import ModelError, UsageError
 from embassay.machine import read_requested_device
-from embassay.systems.encoders.batches import (
-    Batch,
-    ModelTokenLimit,
-    batch_by_similar_length,
-    run_batches_on_all_cores,
-)
+from embassay.systems.encoders.batches import Batch, ModelTokenLimit, batch_by_similar_length, run_batches_on_all_cores
 from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
@@ -41,9 +36,7 @@ class IndependentTextEncoder:
     """Chunks of texts whose vectors depend on no other text: on a processor a text is a chunk and a batch of its own,
     and as many are read at once as there are cores; a card gets chunks of 64. `read(texts, role)` is the model."""
 
-    def __init__(
-        self, read: Callable[[list[str], Role | None], list[Rows]], *, card: bool, threads: bool
-    ) -> None:
+    def __init__(self, read: Callable[[list[str], Role | None], list[Rows]], *, card: bool, threads: bool) -> None:
         self._read, self.card, self._threads = read, card, threads
         self.chunk_size = _ON_CARD if card else 1
 
@@ -122,9 +115,7 @@ class SparseOrColbertModel:
                 f"{what} need sentence-transformers {since}, but {library.__version__} is installed.",
                 mend="Install it: pip install -U 'embassay[torch]'",
             )
-        if not trained(
-            read_model_configuration(self.weights), read_model_configuration(self.weights, OF_LIBRARY)
-        ):
+        if not trained(read_model_configuration(self.weights), read_model_configuration(self.weights, OF_LIBRARY)):
             raise ModelError(
                 f"{self.name!r} is not a {kind}: the missing layers would be random, not trained.",
                 mend="Use a trained model of that kind; st: is for ordinary embedding models.",
@@ -138,9 +129,7 @@ class SparseOrColbertModel:
         try:
             return call()
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(
-                f"{self.name!r} failed while encoding: {format_first_error_line(error)}"
-            ) from error
+            raise ModelError(f"{self.name!r} failed while encoding: {format_first_error_line(error)}") from error
 
     def limit(self, tokens: Any) -> ModelTokenLimit:
         """Counts what has more tokens than that."""

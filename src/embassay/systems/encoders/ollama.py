@@ -36,9 +36,7 @@ class OllamaEncoder(HttpPostEncoder):
         keep_alive: str | None = None,
     ) -> None:
         facts = {"num_ctx": num_ctx, "truncate": truncate}
-        super().__init__(
-            OLLAMA, target, server, ledger, name=name, dimensions=dimensions, facts=facts, prompts=prompts
-        )
+        super().__init__(OLLAMA, target, server, ledger, name=name, dimensions=dimensions, facts=facts, prompts=prompts)
         self._truncate, self._num_ctx, self._keep_alive = truncate, num_ctx, keep_alive
 
     def build_request_payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:  # noqa: ARG002

@@ -99,20 +99,15 @@ class OnnxEncoder:
         rows: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
         def fill_vectors(batch: Batch) -> None:
-            for row, vector in zip(
-                batch, self._embed_encodings([encodings[row] for row in batch]), strict=True
-            ):
+            for row, vector in zip(batch, self._embed_encodings([encodings[row] for row in batch]), strict=True):
                 rows[row] = vector
 
         run_batches_on_all_cores(
-            fill_vectors,
-            batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
+            fill_vectors, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
         )
         return np.stack(rows) if rows else np.empty((0, self.dim), dtype=np.float32)
 
-    def encode_token_vectors(
-        self, texts: Sequence[str], *, role: Role | None = None
-    ) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The output for each of a text's own tokens, (tokens, width) per text. UsageError where the graph gives only
         whole texts."""
         if self._run.gives_sentences:
@@ -132,16 +127,14 @@ class OnnxEncoder:
                 )
 
         run_batches_on_all_cores(
-            fill_token_vectors,
-            batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens),
+            fill_token_vectors, batch_by_equal_length([len(encoding.ids) for encoding in encodings], self._asked.tokens)
         )
         return tokens
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
         return sum(
-            bool(encoding.overflowing)
-            for encoding in self._tokenize_with_prompt(texts, self.prompts.longest_prompt)
+            bool(encoding.overflowing) for encoding in self._tokenize_with_prompt(texts, self.prompts.longest_prompt)
         )
 
     def _set_prompts(self) -> None:
@@ -188,9 +181,7 @@ class OnnxEncoder:
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
             "versions": [VERSION, self._run.version], **({"weights": "int8"} if self.weights == "int8" else {})
         }  # fmt: skip
-        return (
-            f"onnx:{compute_model_folder_checksum(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
-        )
+        return f"onnx:{compute_model_folder_checksum(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 
 
 def open_tokenizer(path: Path) -> Any:

@@ -47,8 +47,7 @@ class OnnxComputeOptions:
     def __post_init__(self) -> None:
         if self.weights == "int8" and self.backend == "openvino":
             raise UsageError(
-                f"{self.system!r} has int8 weights, which need onnxruntime.",
-                mend="Leave backend=openvino out.",
+                f"{self.system!r} has int8 weights, which need onnxruntime.", mend="Leave backend=openvino out."
             )
 
     @property
@@ -114,9 +113,7 @@ def load_onnx_model(model: Path | bytes, asked: OnnxComputeOptions) -> LoadedOnn
         raise ModelError(
             f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
         ) from error
-    return _OnnxRuntimeModel(
-        onnxruntime, _quantize_weights_to_int8(model, asked) if asked.weights == "int8" else model
-    )
+    return _OnnxRuntimeModel(onnxruntime, _quantize_weights_to_int8(model, asked) if asked.weights == "int8" else model)
 
 
 def parse_openvino_version_from_identity(identity: str) -> str | None:
@@ -166,9 +163,7 @@ def _compile_in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) ->
 
 def _has_backend_independent_types(model: Any) -> bool:
     return all(
-        out.get_element_type().get_type_name() in _SAME_IN_BOTH
-        for node in model.get_ops()
-        for out in node.outputs()
+        out.get_element_type().get_type_name() in _SAME_IN_BOTH for node in model.get_ops() for out in node.outputs()
     )
 
 
@@ -284,11 +279,7 @@ class _BertGraphBuilder:
         # The fused node takes the kernels of query, key and value side by side.
         kernel = np.concatenate([self._weights[part + "weight"] for part in parts]).T
         bias = np.concatenate([self._weights[part + "bias"] for part in parts])
-        inputs = [
-            hidden,
-            self._add_constant(prefix + "qkv", kernel),
-            self._add_constant(prefix + "qkv_bias", bias),
-        ]
+        inputs = [hidden, self._add_constant(prefix + "qkv", kernel), self._add_constant(prefix + "qkv_bias", bias)]
         attended = self._add_node("Attention", inputs, [prefix + "attended"], num_heads=heads)
         hidden = self._project_and_add(prefix + "attention.output.", attended, hidden)
         wide = self._add_matmul(prefix + "intermediate.dense.", hidden)
@@ -411,9 +402,7 @@ class OnnxModelFolder:
     def list_module_kinds_and_folders(self) -> list[tuple[str, str]]:
         """Kind and folder of each module of modules.json; none where there is no such file."""
         listed = self.read("modules.json", list)
-        modules = [
-            (str(part.get("type", "")).rpartition(".")[2], str(part.get("path", ""))) for part in listed
-        ]
+        modules = [(str(part.get("type", "")).rpartition(".")[2], str(part.get("path", ""))) for part in listed]
         unknown = [kind for kind, _ in modules if kind not in _KNOWN_MODULES]
         if unknown:
             raise ModelError(
@@ -529,16 +518,12 @@ class OnnxGraph:
     def _choose_graph_output(self, ranks: Mapping[str, int]) -> str:
         """The sentence vectors if the graph has them, else the first output of one vector per token."""
         sentences = [
-            name
-            for name, rank in ranks.items()
-            if rank == 2 and (name == "sentence_embedding" or len(ranks) == 1)
+            name for name, rank in ranks.items() if rank == 2 and (name == "sentence_embedding" or len(ranks) == 1)
         ]
         tokens = [name for name, rank in ranks.items() if rank == 3]
         self.gives_sentences = bool(sentences)
         if not sentences and not tokens:
-            raise ModelError(
-                f"{self.origin} outputs neither token nor sentence vectors, but {', '.join(ranks)}."
-            )
+            raise ModelError(f"{self.origin} outputs neither token nor sentence vectors, but {', '.join(ranks)}.")
         return (sentences or tokens)[0]
 
 
@@ -553,18 +538,14 @@ def open_onnx_graph(folder: OnnxModelFolder, asked: OnnxComputeOptions, file: st
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
     if not weights.is_file():
         raise ModelError(f"{folder.path / 'model.onnx'} is missing, and so is onnx/model.onnx.", mend=_EXPORT)
-    differing = [
-        f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value
-    ]
+    differing = [f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value]
     if differing or "model_type" not in config:
         raise ModelError(
             f"{folder.path} has no model.onnx, and a graph can be built from safetensors only for plain BERT, not "
             f"for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _load_onnx_graph(
-        _build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked
-    )
+    return _load_onnx_graph(_build_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
 def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> bytes:
@@ -573,9 +554,7 @@ def _build_bert_model(path: Path, heads: int, asked: OnnxComputeOptions) -> byte
     weights = load_file(path)
     prefix = "bert." if "bert.embeddings.word_embeddings.weight" in weights else ""
     try:
-        return build_bert_onnx_graph(
-            {name.removeprefix(prefix): value for name, value in weights.items()}, heads
-        )
+        return build_bert_onnx_graph({name.removeprefix(prefix): value for name, value in weights.items()}, heads)
     except KeyError as error:
         raise ModelError(f"{path} has no tensor {error}, so it is not a plain BERT model.") from error
     except ImportError as error:

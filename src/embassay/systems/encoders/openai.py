@@ -12,12 +12,7 @@ import numpy as np
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.server import (
-    EncoderPromptOptions,
-    ServedEncoder,
-    ServedModelDescription,
-    Vectors,
-)
+from embassay.systems.encoders.server import EncoderPromptOptions, ServedEncoder, ServedModelDescription, Vectors
 from embassay.systems.models import find_known_model
 from embassay.systems.remote import Ledger, MalformedServerAnswer, ServerReply, TokenPrice
 from embassay.systems.remote.calls import is_field_refused
@@ -134,9 +129,7 @@ class OpenAIEncoder(ServedEncoder):
             return ServerReply(sent, self.usage(_read_server_token_count(answer), texts))
 
         tokens, price = sum(count_or_bound_tokens(texts, self.tokenizer)), self.served.price
-        return await self._calls.do(
-            send_number_request, tokens=tokens, usd=price.usd(tokens) if price else None
-        )
+        return await self._calls.do(send_number_request, tokens=tokens, usd=price.usd(tokens) if price else None)
 
     def _read_vectors(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
@@ -166,9 +159,7 @@ class OpenAIEncoder(ServedEncoder):
         self, texts: Sequence[str], form: Literal["base64", "float"], role: Role | None
     ) -> Any:
         # Texts without a role go as queries, which is how models of two roles are compared with themselves.
-        told = (
-            {"input_type": self._input_type if role == "document" else "query"} if self._input_type else None
-        )
+        told = {"input_type": self._input_type if role == "document" else "query"} if self._input_type else None
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             return await self._client().embeddings.create(
@@ -271,9 +262,7 @@ def _guess_number_type_of_bytes(rows: Sequence[bytes]) -> np.dtype[Any] | None:
         if any(len(row) % kind.itemsize for row in rows):
             continue
         with np.errstate(invalid="ignore", over="ignore"):
-            sizes = np.abs(
-                np.concatenate([np.frombuffer(row, dtype=kind).astype(np.float64) for row in rows])
-            )
+            sizes = np.abs(np.concatenate([np.frombuffer(row, dtype=kind).astype(np.float64) for row in rows]))
         sizes = sizes[sizes != 0]
         usual = (sizes >= _USUAL[0]) & (sizes <= _USUAL[1])
         if len(sizes) and usual.mean() >= _MOST:

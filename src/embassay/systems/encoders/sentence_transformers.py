@@ -108,9 +108,7 @@ class SentenceTransformer:
         self._set_max_length()
         # Texts without a role are more often like documents, and documents are what is too long.
         reader = find_role_tokenizer(self._model, "document")
-        self._limit = ModelTokenLimit(
-            getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None)
-        )
+        self._limit = ModelTokenLimit(getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
         self._weights = weights
         self.prompts = self._choose_prompts()
@@ -154,9 +152,9 @@ class SentenceTransformer:
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
-        for position, vectors in self._make_torch_runner(
-            self._choose_encoder_route_for_role(role)
-        ).encode_each_chunk(chunks, self.prompts.of(role)):
+        for position, vectors in self._make_torch_runner(self._choose_encoder_route_for_role(role)).encode_each_chunk(
+            chunks, self.prompts.of(role)
+        ):
             yield position, vectors[:, : self.dim]
 
     def _make_torch_runner(self, route: Role | None) -> TorchBatchRunner:
@@ -164,9 +162,7 @@ class SentenceTransformer:
             self._cards[route] = TorchBatchRunner(self._model, self._batch, self.name, route, self.dtype)
         return self._cards[route]
 
-    def encode_token_vectors(
-        self, texts: Sequence[str], *, role: Role | None = None
-    ) -> list[NDArray[np.float32]]:
+    def encode_token_vectors(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
         prompt, states = (
@@ -200,9 +196,7 @@ class SentenceTransformer:
             return None
         return (
             self.max_tokens
-            - self._open_token_vector_reader(None).find_own_token_places([""], self.prompts.of("document"))[
-                0
-            ][0]
+            - self._open_token_vector_reader(None).find_own_token_places([""], self.prompts.of("document"))[0][0]
         )
 
     def locate_text_tokens(self, texts: Sequence[str]) -> list[NDArray[np.int64]]:
@@ -221,9 +215,7 @@ class SentenceTransformer:
             for module in modules[modules.index(self._find_pooling_module()) + 1 :]:
                 features = module(features)
         vectors = features["sentence_embedding"].float().cpu().numpy()
-        return check_vectors_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)[
-            :, : self.dim
-        ]
+        return check_vectors_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)[:, : self.dim]
 
     def _find_pooling_module(self) -> Any:
         """The module that makes a vector of a text of its tokens'; None where there is none."""
@@ -255,15 +247,11 @@ class SentenceTransformer:
     def _check_encoder_settings(self) -> None:
         if self.backend != "torch":
             if self.dtype != "float32":
-                raise UsageError(
-                    f"The backend {self.backend} does not accept dtype.", mend="Leave dtype out."
-                )
+                raise UsageError(f"The backend {self.backend} does not accept dtype.", mend="Leave dtype out.")
             _check_backend_installed(self.backend)
         folder = Path(self.target).expanduser()
         if mend := describe_system_for_non_embedding_folder(folder, self.target):
-            raise UsageError(
-                f"{self.name!r} is not an embedding model, according to its folder.", mend=mend.strip()
-            )
+            raise UsageError(f"{self.name!r} is not an embedding model, according to its folder.", mend=mend.strip())
         pinned = is_revision_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
@@ -304,9 +292,7 @@ class SentenceTransformer:
                 mend = "It needs its own code. Read it, then add trust_remote_code=true and revision=COMMIT."
             if is_pickle_refusal(error):
                 raise ModelError(f"{self.name!r} is not loaded: {PICKLED}.", mend=SAFE_WEIGHTS) from error
-            raise ModelError(
-                f"{self.name!r} cannot be loaded: {format_first_error_line(error)}", mend=mend
-            ) from error
+            raise ModelError(f"{self.name!r} cannot be loaded: {format_first_error_line(error)}", mend=mend) from error
         return model
 
     def _probe_role_routes_and_vector_width(self) -> tuple[bool, int]:
@@ -358,9 +344,7 @@ class SentenceTransformer:
             )
         self._model.max_seq_length = self.max_length
 
-    def _encode_vectors(
-        self, texts: list[str], prompt: str, route: Role | None = None
-    ) -> NDArray[np.float32]:
+    def _encode_vectors(self, texts: list[str], prompt: str, route: Role | None = None) -> NDArray[np.float32]:
         try:
             vectors = self._model.encode(
                 texts,
@@ -421,9 +405,7 @@ _NO_MEMORY = ("out of memory", "cublas_status_alloc_failed")
 class TorchBatchRunner:
     """`model` with batches of `batch` texts of similar length, called `name` in errors; texts go by its `route`."""
 
-    def __init__(
-        self, model: Any, batch: int, name: str, route: Role | None = None, dtype: str = "float32"
-    ) -> None:
+    def __init__(self, model: Any, batch: int, name: str, route: Role | None = None, dtype: str = "float32") -> None:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
         self._cut: dict[str, _BatchFeatureMaker] = {}
@@ -448,9 +430,7 @@ class TorchBatchRunner:
                 window, waiting = waiting.result(), submit_next_chunk_window()
                 yield from self._encode_prepared_chunks(window)
 
-    def _prepare_padded_batches_of_chunks(
-        self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str
-    ) -> list[Any]:
+    def _prepare_padded_batches_of_chunks(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
         for position, texts in chunks:
@@ -465,9 +445,7 @@ class TorchBatchRunner:
         except ModelError:
             raise
         except Exception as error:  # transformers and torch have no root in common
-            raise ModelError(
-                f"{self._name!r} failed while encoding: {format_first_error_line(error)}"
-            ) from error
+            raise ModelError(f"{self._name!r} failed while encoding: {format_first_error_line(error)}") from error
         for position, n, rows, _ in window:
             parts = [next(done) for _ in rows]
             width = parts[0].shape[1] if parts else 0
@@ -500,12 +478,7 @@ class TorchBatchRunner:
 
 
 _COMPARED = 4
-_PROBE = (
-    " Blanks  at both ends \n",
-    "\tÜber\u00a0\u6771\u4eac\u200b",
-    "https://example.org/a.png",
-    "word " * 600,
-)
+_PROBE = (" Blanks  at both ends \n", "\tÜber\u00a0\u6771\u4eac\u200b", "https://example.org/a.png", "word " * 600)
 """What libraries treat in ways of their own: some strip blanks, some open what looks like a picture."""
 _ARRAYS = {"input_ids": "ids", "token_type_ids": "type_ids", "attention_mask": "attention_mask"}
 
@@ -552,15 +525,11 @@ class _BatchFeatureMaker:
             self._tokenizer = Tokenizer.from_str(fast.to_str())
             probe = self._preprocess_texts_with_library(list(_PROBE))
             self._tokenizer = (
-                self._tokenizer
-                if _has_same_features(probe, self._make_features_by_tokenizer(list(_PROBE)))
-                else None
+                self._tokenizer if _has_same_features(probe, self._make_features_by_tokenizer(list(_PROBE))) else None
             )
 
     def _preprocess_texts_with_library(self, texts: list[str]) -> Mapping[str, Any]:
-        features = self._model.preprocess(
-            texts, prompt=self._prompt, **make_task_argument_for_encoder(self._route)
-        )
+        features = self._model.preprocess(texts, prompt=self._prompt, **make_task_argument_for_encoder(self._route))
         return cast("Mapping[str, Any]", features)
 
     def _make_features_by_tokenizer(self, texts: list[str]) -> dict[str, Any]:

@@ -158,9 +158,7 @@ class ServedEncoder(ABC):
         """The texts in requests that the server's bounds allow."""
         starts, tokens = [0], 0
         for i, count in enumerate(count_or_bound_tokens(texts, self.tokenizer)):
-            if i > starts[-1] and (
-                tokens + count > self.served.tokens or i - starts[-1] >= self.served.texts
-            ):
+            if i > starts[-1] and (tokens + count > self.served.tokens or i - starts[-1] >= self.served.texts):
                 starts.append(i)
                 tokens = 0
             tokens += count
@@ -181,9 +179,7 @@ class ServedEncoder(ABC):
         say)."""
         known = self.tokenizer is not None
         likely = sum(count_or_bound_tokens(texts, self.tokenizer)) if known else estimate_server_tokens(texts)
-        read = BookedTokenCount.of(
-            said, most=estimate_most_server_tokens(texts, self.tokenizer), likely=likely
-        )
+        read = BookedTokenCount.of(said, most=estimate_most_server_tokens(texts, self.tokenizer), likely=likely)
         return make_usage_from_booked_tokens(read, usd=self._price_tokens)
 
     def _price_tokens(self, input_tokens: int, output_tokens: int = 0) -> float | None:
@@ -192,9 +188,7 @@ class ServedEncoder(ABC):
     def _check_vectors(self, vectors: Vectors, n: int) -> Vectors:
         """The vectors; Malformed when there are not n, or not of the model's dimensions, or not finite."""
         if vectors.ndim != 2 or len(vectors) != n or vectors.shape[1] == 0:
-            raise MalformedServerAnswer(
-                f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors"
-            )
+            raise MalformedServerAnswer(f"{len(vectors)} vectors for {n} texts" if vectors.ndim == 2 else "no vectors")
         if self._dim is not None and vectors.shape[1] != self._dim:
             raise MalformedServerAnswer(f"vectors of {vectors.shape[1]} dimensions, expected {self._dim}")
         if not np.isfinite(vectors).all():

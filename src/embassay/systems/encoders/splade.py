@@ -72,9 +72,7 @@ class SpladeEncoder(TextwiseMultiVectorEncoder):
         self._model: _TorchSplade | _OnnxSplade = model
         self.similarity, self.uses_roles = model.similarity, model.uses_roles
         self.max_tokens = model.max_tokens
-        self._alone = IndependentTextEncoder(
-            self._encode_texts_as_sparse_rows, card=model.card, threads=graph is None
-        )
+        self._alone = IndependentTextEncoder(self._encode_texts_as_sparse_rows, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
         self.floats = 2 * min(self.max_active or _USUAL_TERMS, _USUAL_TERMS)
@@ -190,9 +188,7 @@ class _OnnxSplade:
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         prompt = self._prompts.longest_prompt
-        return sum(
-            bool(row.overflowing) for row in self._tokenizer.encode_batch([prompt + text for text in texts])
-        )
+        return sum(bool(row.overflowing) for row in self._tokenizer.encode_batch([prompt + text for text in texts]))
 
     def _pool_term_weights(self, encoding: Any) -> NDArray[np.float32]:
         logits = np.asarray(self._run([encoding])[0], dtype=np.float32)

@@ -35,9 +35,7 @@ class StaticEncoder:
 
     def __post_init__(self) -> None:
         if self.max_length is not None and self.max_length < 0:
-            raise UsageError(
-                f"max_length must not be negative, found {self.max_length}.", mend="Use 0 for no limit."
-            )
+            raise UsageError(f"max_length must not be negative, found {self.max_length}.", mend="Use 0 for no limit.")
         library = _import_model2vec()
         weights = find_model_weights(self.target, self.revision, system="static")
         folder = fetch_model_folder(weights, _FILES)
@@ -51,9 +49,7 @@ class StaticEncoder:
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length
         self.max_tokens: int | None = chosen or None
         self.dim = int(self._model.dim)
-        self.identity = (
-            f"static:{weights.identity}:max_length={self.max_tokens}:model2vec={library.__version__}"
-        )
+        self.identity = f"static:{weights.identity}:max_length={self.max_tokens}:model2vec={library.__version__}"
 
     def encode(
         self,
@@ -74,9 +70,7 @@ class StaticEncoder:
             return 0
         tokenizer = self._model.tokenizer
         tokenizer.no_truncation()
-        return sum(
-            len(row.ids) > limit for row in tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        )
+        return sum(len(row.ids) > limit for row in tokenizer.encode_batch(list(texts), add_special_tokens=False))
 
 
 def _import_model2vec() -> Any:

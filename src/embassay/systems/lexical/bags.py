@@ -63,10 +63,7 @@ def tokenise_distinct_texts(
     are those that have one already; new ones are added.
     """
     row_of: dict[str, int] = {}
-    rows = [
-        np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), np.int64)
-        for texts in collections
-    ]
+    rows = [np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), np.int64) for texts in collections]
     numbers = TokenIdNumbering() if numbers is None else numbers
     texts, ids, lengths = list(row_of), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
@@ -93,8 +90,7 @@ def check_equal_text_counts(a: Sequence[str], b: Sequence[str]) -> None:
     """Raise UsageError unless there are as many texts on both sides."""
     if len(a) != len(b):
         raise UsageError(
-            f"Cannot pair {len(a)} texts with {len(b)}.",
-            mend="Pass the same number of candidates and references.",
+            f"Cannot pair {len(a)} texts with {len(b)}.", mend="Pass the same number of candidates and references."
         )
 
 
@@ -153,11 +149,7 @@ def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> TermBag
     radix = int(terms.max(initial=0)) + 1
     # (row, term) as one number has to stay below 2^63.
     rows_per_sort = max(1, min(_ROWS_PER_SORT, 2**62 // radix))
-    parts, counts, lengths = (
-        [np.empty(0, dtype=np.int64)],
-        [np.empty(0, dtype=np.int32)],
-        [np.zeros(1, np.int64)],
-    )
+    parts, counts, lengths = ([np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int32)], [np.zeros(1, np.int64)])
     for part in cut_range_into_blocks(len(starts) - 1, rows_per_sort):
         ends = starts[part.start : part.stop + 1]
         rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
@@ -167,9 +159,7 @@ def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> TermBag
         parts.append(term)
         counts.append(np.diff(first, append=len(packed)).astype(np.int32))
         lengths.append(np.bincount(row, minlength=len(ends) - 1))
-    return TermBags(
-        np.cumsum(np.concatenate(lengths)), np.concatenate(parts), np.concatenate(counts), np.diff(starts)
-    )
+    return TermBags(np.cumsum(np.concatenate(lengths)), np.concatenate(parts), np.concatenate(counts), np.diff(starts))
 
 
 _PAIRS_PER_TASK = 4096
@@ -177,9 +167,7 @@ SECONDS_PER_TOKEN = 4e-7
 """What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
 
 
-def make_weighted_term_matrix(
-    bags: TermBags, weights: NDArray[Any]
-) -> tuple[SparseMatrix, NDArray[np.int64]]:
+def make_weighted_term_matrix(bags: TermBags, weights: NDArray[Any]) -> tuple[SparseMatrix, NDArray[np.int64]]:
     """`bags` as rows over their own terms, a weight per entry, and the terms, ascending."""
     vocabulary, places = np.unique(bags.terms, return_inverse=True)
     return SparseMatrix(bags.starts, places, weights, len(vocabulary)), vocabulary
@@ -216,7 +204,5 @@ def sum_shared_term_weights_of_pairs(
         else:
             add_sparse_dot_products_of_pairs(*rows, left, *rows, right, a[part], b[part], out[part])
 
-    run_in_threads(
-        accumulate_pair_sums_of_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores()
-    )
+    run_in_threads(accumulate_pair_sums_of_part, list(cut_range_into_blocks(len(a), _PAIRS_PER_TASK)), count_cores())
     return out

@@ -77,12 +77,7 @@ class CollectionStatistics:
 
     @classmethod
     def make_statistics_from_frequencies(
-        cls,
-        weighting: Weighting,
-        frequency: NDArray[np.float64],
-        documents: int,
-        tokens: int,
-        everywhere: NDArray[Any],
+        cls, weighting: Weighting, frequency: NDArray[np.float64], documents: int, tokens: int, everywhere: NDArray[Any]
     ) -> CollectionStatistics:
         """The statistics of so many documents with so many tokens, for the terms of which `frequency` (vocabulary,)
         documents have each; `everywhere` are those of all terms of the collection, in any order, which okapi needs."""
@@ -98,26 +93,20 @@ class CollectionStatistics:
         """idf times the count of the term, per entry of `bags`."""
         return bags.counts * self.idf[bags.terms]
 
-    def compute_saturated_term_weights(
-        self, counts: NDArray[Any], sizes: NDArray[Any]
-    ) -> NDArray[np.float64]:
+    def compute_saturated_term_weights(self, counts: NDArray[Any], sizes: NDArray[Any]) -> NDArray[np.float64]:
         """The saturated frequency tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length)) of terms that are in their
         text `counts` times, (n,); `sizes` (n,) are the lengths of the texts."""
         w = self.weighting
         return saturate_term_counts(w.k1, counts, 1 - w.b + w.b * sizes / self.mean_length)
 
-    def compute_minimum_query_scores(
-        self, bags: TermBags, weights: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def compute_minimum_query_scores(self, bags: TermBags, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """What every document scores for a query: delta times the idf of the query's known tokens; `weights` are the
         `compute_query_term_weights` of the bags."""
         floors = np.bincount(bags.rows, weights=weights, minlength=len(bags))
         return np.asarray(self.weighting.delta * floors)
 
 
-def saturate_term_counts(
-    k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0
-) -> NDArray[np.float64]:
+def saturate_term_counts(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0) -> NDArray[np.float64]:
     """tf (k1 + 1) / (tf + k1 norm) of terms that are in their text `counts` times, (n,)."""
     return np.asarray(counts * (k1 + 1) / (counts + k1 * norm))
 
@@ -128,9 +117,7 @@ def _compute_plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray
     return np.where(seen, np.log((documents + 1) / np.where(seen, frequency, 1)), 0.0)
 
 
-def _compute_okapi_idf(
-    frequency: NDArray[np.float64], documents: int, everywhere: NDArray[Any]
-) -> NDArray[np.float64]:
+def _compute_okapi_idf(frequency: NDArray[np.float64], documents: int, everywhere: NDArray[Any]) -> NDArray[np.float64]:
     """ln(N - df + 0.5) - ln(df + 0.5); a negative one is replaced by a quarter of the mean over all terms."""
     levels, terms = np.unique(everywhere[everywhere > 0].astype(np.float64), return_counts=True)
     if not len(levels):
@@ -167,15 +154,11 @@ class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
             self._file.seek(start)
             # An empty array has no view that can be cast to bytes.
             for array in arrays.values():
-                self._end += self._file.write(
-                    np.ascontiguousarray(array).data.cast("B") if array.size else b""
-                )
+                self._end += self._file.write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
         except OSError as error:
             raise UsageError(
                 f"The file of BM25 counts cannot be written ({error.strerror or error}).",
-                mend=(
-                    "Set TMPDIR to a folder with free space: about 10 bytes per distinct term per document."
-                ),
+                mend=("Set TMPDIR to a folder with free space: about 10 bytes per distinct term per document."),
             ) from None
         return start, tuple((name, array.dtype, array.size) for name, array in arrays.items())
 
@@ -184,8 +167,7 @@ class SpillingArrayStore(AbstractContextManager["SpillingArrayStore"]):
         start, arrays = kept
         self._file.seek(start)
         return {
-            name: np.frombuffer(self._file.read(size * dtype.itemsize), dtype=dtype)
-            for name, dtype, size in arrays
+            name: np.frombuffer(self._file.read(size * dtype.itemsize), dtype=dtype) for name, dtype, size in arrays
         }
 
 
@@ -276,9 +258,7 @@ class TermFrequencyPass:
         terms = self.tokenised_queries.terms
         parts = list(cut_range_into_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
         postings = [Postings.of(bags.take_rows(rows[part]), terms) for part in parts]
-        return ShardTermStatistics(
-            len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings
-        )
+        return ShardTermStatistics(len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings)
 
     @property
     def query_token_numbers(self) -> TokenIdNumbering:
@@ -445,16 +425,11 @@ class MutualBm25TextScores:
         )
         terms = np.arange(vocabulary)
         rows, index = zip(
-            *(
-                (SparseMatrix(bags.starts, bags.terms, w, vocabulary), invert_bags(bags, w, terms))
-                for w in weights
-            ),
+            *((SparseMatrix(bags.starts, bags.terms, w, vocabulary), invert_bags(bags, w, terms)) for w in weights),
             strict=True,
         )
         return cls(
-            bags,
-            collection.compute_minimum_query_scores(bags, weights[0]),
-            ((rows[0], index[1]), (rows[1], index[0])),
+            bags, collection.compute_minimum_query_scores(bags, weights[0]), ((rows[0], index[1]), (rows[1], index[0]))
         )
 
     def scores(self, rows: slice) -> NDArray[np.float64]:
@@ -476,9 +451,7 @@ class MutualBm25TextScores:
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
         ends = run_in_threads(
-            find_lowest_and_highest_score,
-            list(cut_range_into_blocks(len(self.bags), _ROWS_PER_TASK)),
-            count_cores(),
+            find_lowest_and_highest_score, list(cut_range_into_blocks(len(self.bags), _ROWS_PER_TASK)), count_cores()
         )
         low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
@@ -574,9 +547,7 @@ class BM25(ShardedCorpusSearcher):
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
             score = partial(
-                _score_row_pairs,
-                CollectionStatistics.of(self._term_weighting, bags, copies, tokens.vocabulary),
-                bags,
+                _score_row_pairs, CollectionStatistics.of(self._term_weighting, bags, copies, tokens.vocabulary), bags
             )
         scores = score(rows_a, rows_b)
         empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
@@ -613,12 +584,7 @@ class BM25(ShardedCorpusSearcher):
         return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """The k texts of the highest raw score in each shard, in order, with the statistics of all shards together."""
         reading = TermFrequencyPass(self.tokenizer, queries, all_terms=self.variant == "okapi")
@@ -648,9 +614,7 @@ def _score_row_pairs(
         collection.compute_saturated_term_weights(bags.counts, bags.sizes[bags.rows]),
     )
     floors = collection.compute_minimum_query_scores(bags, weights[0])[queries]
-    return np.asarray(
-        floors + sum_shared_term_weights_of_pairs("products", bags, weights, queries, documents)
-    )
+    return np.asarray(floors + sum_shared_term_weights_of_pairs("products", bags, weights, queries, documents))
 
 
 def _score_with_reference_as_corpus(

@@ -13,11 +13,7 @@ from rapidfuzz.distance import Levenshtein as UnitCost
 from rapidfuzz.process import cdist, cpdist
 
 from embassay.contracts import CellPartExecutor, Kind, RankedCandidates
-from embassay.search.exact import (
-    compute_condensed_distances,
-    iterate_results_of_shards,
-    rank_scores_in_blocks,
-)
+from embassay.search.exact import compute_condensed_distances, iterate_results_of_shards, rank_scores_in_blocks
 from embassay.systems.lexical.bags import check_equal_text_counts
 
 _ALL_CORES = -1
@@ -61,10 +57,7 @@ class LevenshteinSimilarity:
             # Compared with itself as one object, a list costs half: rapidfuzz mirrors the result.
             part = texts[rows]
             return 1 - np.hstack(
-                (
-                    self._compute_similarity_matrix(part, part),
-                    self._compute_similarity_matrix(part, texts[rows.stop :]),
-                )
+                (self._compute_similarity_matrix(part, part), self._compute_similarity_matrix(part, texts[rows.stop :]))
             )
 
         return compute_condensed_distances(compute_distance_block, len(texts), threads=1)
@@ -72,21 +65,14 @@ class LevenshteinSimilarity:
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> RankedCandidates:
         """The k most similar corpus texts of each query."""
         return rank_scores_in_blocks(
-            lambda candidates: (
-                lambda rows: self._compute_similarity_matrix(queries[rows], corpus[candidates])
-            ),
+            lambda candidates: lambda rows: self._compute_similarity_matrix(queries[rows], corpus[candidates]),
             (len(queries), len(corpus)),
             k,
             threads=1,
         )
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         return iterate_results_of_shards(partial(self._search_shard, queries, k), shards, spread)

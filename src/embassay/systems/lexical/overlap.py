@@ -88,9 +88,7 @@ class OverlapSimilarity:
 
         def compute_distance_block(part: slice) -> NDArray[np.float64]:
             right = slice(part.start, len(texts))
-            overlaps = [
-                kind.count_overlaps_with_candidates(part, above_diagonal=True)[:, right] for kind in kinds
-            ]
+            overlaps = [kind.count_overlaps_with_candidates(part, above_diagonal=True)[:, right] for kind in kinds]
             return 1 - self._compute_block_similarities(overlaps, kinds, part, right)
 
         return compute_condensed_distances(compute_distance_block, len(texts), threads=count_cores())
@@ -100,12 +98,7 @@ class OverlapSimilarity:
         return _OverlapShardSearch(self, queries, k)(corpus)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: CellPartExecutor | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: CellPartExecutor | None = None
     ) -> Iterator[RankedCandidates]:
         """`search` in each shard, in order."""
         return iterate_results_of_shards(_OverlapShardSearch(self, queries, k), shards, spread)
@@ -135,9 +128,7 @@ class _OverlapShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> RankedCandidates:
         system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised_queries
-        tokens, (rows,) = tokenise_distinct_texts(
-            system.tokenizer, shard, numbers=(all_numbers := numbers.copy())
-        )
+        tokens, (rows,) = tokenise_distinct_texts(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
         queries = system._make_bags(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
@@ -148,9 +139,7 @@ class _OverlapShardSearch:
                 [kind.count_overlaps_with_candidates(part) for kind in kinds], kinds, part, slice(None)
             )
 
-        return rank_scores_in_blocks(
-            prepare_scores, (len(self.queries), len(rows)), self.k, threads=count_cores()
-        )
+        return rank_scores_in_blocks(prepare_scores, (len(self.queries), len(rows)), self.k, threads=count_cores())
 
     @cached_property
     def _tokenised_queries(self) -> tuple[TokenIdRows, list[Rows], TokenIdNumbering]:
@@ -172,14 +161,10 @@ class _IndexedBags:
         rows, vocabulary = make_weighted_term_matrix(queries, queries.counts)
         return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
-    def count_overlaps_with_candidates(
-        self, rows: slice, *, above_diagonal: bool = False
-    ) -> NDArray[np.int32]:
+    def count_overlaps_with_candidates(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Count the overlaps of the rows' bags with every candidate's, shape (rows, candidates)."""
 
-        return sum_overlaps_of_rows_with_index(
-            "overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal
-        )
+        return sum_overlaps_of_rows_with_index("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
 
 
 def compute_jaccard_similarity(

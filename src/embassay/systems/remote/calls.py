@@ -130,11 +130,7 @@ _PUSHBACK = {429, 503, 529}
 _PASSING = {408, 409, 425, 500, 502, 504, 520, 521, 522, 523, 524}
 _BEHIND = {504, 524}
 """A gateway gave up waiting for the server, which may have read the request."""
-_NO_MONEY = (
-    "insufficient_quota",
-    "billing_hard_limit",
-    "exceeded your current quota, please check your plan",
-)
+_NO_MONEY = ("insufficient_quota", "billing_hard_limit", "exceeded your current quota, please check your plan")
 _OF_TEXTS = {400, 413, 422}
 _OF_ACCOUNT = ("api key", "api_key", "billing", "credit")
 _OF_MODEL = ("model_not_found", "unknown model", "supported models", "does not support", "dimension")
@@ -199,23 +195,15 @@ def classify_request_error(error: Exception) -> RequestFailure | None:
         return RequestFailure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, MalformedServerAnswer):
         return RequestFailure(
-            "passing",
-            _make_safe_single_line(str(error)),
-            charged=True,
-            answered=True,
-            of_texts=error.of_texts,
+            "passing", _make_safe_single_line(str(error)), charged=True, answered=True, of_texts=error.of_texts
         )
-    if isinstance(error, TimeoutError) or _is_http_library_error_named(
-        error, "TimeoutException", "APITimeoutError"
-    ):
+    if isinstance(error, TimeoutError) or _is_http_library_error_named(error, "TimeoutException", "APITimeoutError"):
         return RequestFailure("passing", "no answer in time", charged=True)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_http_library_error_named(
         error, "APIResponseValidationError", "DecodingError"
     ):
         return RequestFailure("passing", "the answer is incomplete JSON", charged=True, answered=True)
-    if isinstance(error, OSError) or _is_http_library_error_named(
-        error, "TransportError", "APIConnectionError"
-    ):
+    if isinstance(error, OSError) or _is_http_library_error_named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_describe_cause(error)})"
         mend = "Check base_url, and that the server is running."
         unsent = _was_never_sent(error)
@@ -246,9 +234,7 @@ def _suggest_fix_for_http_status(status: int, text: str) -> str:
     return "Check base_url and the name of the model." if status in (404, 405) else ""
 
 
-def read_retry_wait(
-    headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None
-) -> float | None:
+def read_retry_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | None = None) -> float | None:
     """The seconds the server asks to wait: `retry-after-ms`, `Retry-After` (seconds or a date), or the
     `retryDelay` in a Google error.
 
@@ -278,9 +264,7 @@ def is_field_refused(error: Exception, *fields: str) -> bool:
     """Whether the server refuses the request, and its words name one of these fields of it. Some say so with a failure
     of their own, status 500 and the words of a validation error."""
     words = str(_error_body(error))
-    refused = _error_status(error) in _OF_TEXTS or (
-        _error_status(error) == 500 and "validation error" in words.lower()
-    )
+    refused = _error_status(error) in _OF_TEXTS or (_error_status(error) == 500 and "validation error" in words.lower())
     return refused and any(field in words for field in fields)
 
 
@@ -315,9 +299,7 @@ def _error_status(error: Exception) -> int | None:
 
 
 def _error_headers(error: Exception) -> Mapping[str, str]:
-    headers = (
-        getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
-    )
+    headers = getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
     return {str(key).lower(): str(value) for key, value in headers.items()}
 
 
@@ -342,9 +324,7 @@ def _is_http_library_error_named(error: BaseException, *names: str) -> bool:
 def _was_never_sent(error: BaseException | None) -> bool:
     """Whether there was not even a connection to send the request over."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError | gaierror) or _is_http_library_error_named(
-            error, "ConnectError"
-        ):
+        if isinstance(error, ConnectionRefusedError | gaierror) or _is_http_library_error_named(error, "ConnectError"):
             return True
         error = error.__cause__ or error.__context__
     return False
@@ -435,9 +415,7 @@ def run_in_remote_loop_and_wait(work: Callable[[], Awaitable[T]]) -> T:
         raise
 
 
-def iterate_finished_jobs(
-    jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int
-) -> Iterator[tuple[int, T]]:
+def iterate_finished_jobs(jobs: Iterable[Callable[[], Awaitable[T]]], *, at_once: int) -> Iterator[tuple[int, T]]:
     """Do the jobs, at most `at_once` of them at a time, and yield (position, result) of each as it finishes.
 
     After an exception no job is started; those in flight are yielded, then the first exception is raised.
@@ -495,9 +473,7 @@ class ModelServerClient:
         self.limits = limits
         self._paces: dict[int, AdaptiveRequestLimit] = {}
 
-    async def do(
-        self, send: Callable[[], Awaitable[ServerReply[T]]], *, tokens: int, usd: float | None = None
-    ) -> T:
+    async def do(self, send: Callable[[], Awaitable[ServerReply[T]]], *, tokens: int, usd: float | None = None) -> T:
         """The value of `ask`, for what is billed by what is read alone."""
         return (await self.ask(send, tokens=tokens, usd=usd, read_usd=usd)).value
 
@@ -558,11 +534,7 @@ class _RetriedServerCall(Generic[T]):
             if wait is None:
                 self.ledger.note_call_failed(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
-                where = (
-                    f" from base_url={self.limits.place}"
-                    if self.limits.place and not outcome.of_texts
-                    else ""
-                )
+                where = f" from base_url={self.limits.place}" if self.limits.place and not outcome.of_texts else ""
                 reason = f"{self.model}: {outcome.reason}".rstrip(".") + where
                 raise kind(f"{reason}{self._format_attempts()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
@@ -626,9 +598,7 @@ class _RetriedServerCall(Generic[T]):
         elif possible is not None and not (failure is not None and failure.answered):
             possible = self.read_usd if self.read_usd is not None else self.usd
         seconds = time.perf_counter() - start
-        self.ledger.book_cost_of_unanswered_request(
-            reservation, possible, retry=self.requests > 1, seconds=seconds
-        )
+        self.ledger.book_cost_of_unanswered_request(reservation, possible, retry=self.requests > 1, seconds=seconds)
 
     def _choose_retry_wait(self, failure: RequestFailure) -> float | None:
         """Seconds until the next attempt; None when there is to be none."""

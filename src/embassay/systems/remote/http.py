@@ -54,8 +54,7 @@ class ServerBaseUrl:
             host = port = None
         if not host or parts.scheme not in ("http", "https"):
             raise UsageError(
-                "base_url is not the address of a server.",
-                mend="Write it like base_url=http://localhost:8000/v1",
+                "base_url is not the address of a server.", mend="Write it like base_url=http://localhost:8000/v1"
             )
         if parts.username or parts.password or parts.query or parts.fragment:
             raise UsageError(
@@ -151,12 +150,7 @@ async def post_json(url: str, path: str, payload: Mapping[str, Any], headers: Ma
 
 
 async def request_json(
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    *,
-    payload: Any = None,
-    params: Mapping[str, Any] | None = None,
+    method: str, url: str, headers: Mapping[str, str], *, payload: Any = None, params: Mapping[str, Any] | None = None
 ) -> Any:
     """The JSON that a request brings. Call it inside `ModelServerClient.do`, which sets the time limit.
 
@@ -164,9 +158,7 @@ async def request_json(
     errors for a connection that fails. ModelError where httpx2 is not installed.
     """
     sent = {"params": dict(params)} if params else {}
-    answer = await _take_pooled_http_client().request(
-        method, url, json=payload, headers=dict(headers), **sent
-    )
+    answer = await _take_pooled_http_client().request(method, url, json=payload, headers=dict(headers), **sent)
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):
@@ -255,11 +247,7 @@ class OpenAIClient:
 
         # `ModelServerClient` repeats requests and limits their time: the client must do neither.
         return AsyncOpenAI(
-            api_key=self._key,
-            base_url=self._address.url,
-            max_retries=0,
-            timeout=None,
-            http_client=_make_http_client(),
+            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=_make_http_client()
         )
 
 
@@ -283,11 +271,7 @@ class ModelServerSettings:
     def limits(self) -> CallLimits:
         """The limits of the server's calls, for `ModelServerClient`."""
         return CallLimits(
-            rpm=self.rpm,
-            tpm=self.tpm,
-            concurrency=self.concurrency,
-            timeout=self.timeout,
-            place=self.base_url or "",
+            rpm=self.rpm, tpm=self.tpm, concurrency=self.concurrency, timeout=self.timeout, place=self.base_url or ""
         )
 
     def describe_server_identity(self, address: ServerBaseUrl) -> str:

@@ -104,10 +104,7 @@ _NONE_WRITTEN = BookedTokenCount(0, 0)
 
 
 def make_usage_from_booked_tokens(
-    read: BookedTokenCount,
-    written: BookedTokenCount = _NONE_WRITTEN,
-    *,
-    usd: Callable[[int, int], float | None],
+    read: BookedTokenCount, written: BookedTokenCount = _NONE_WRITTEN, *, usd: Callable[[int, int], float | None]
 ) -> Usage:
     """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
     billed, most = usd(read.booked, written.booked), usd(read.most, written.most)
@@ -126,9 +123,7 @@ def _warn_of_impossible_token_count(said: object, booked: int, why: str = "which
 
 def find_too_long_texts(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
     """The positions of the texts with more than `most` tokens; only what has more bytes is tokenized."""
-    long = [
-        i for i, text in enumerate(texts) if 4 * len(text) > most and len(_encode_text_as_utf8(text)) > most
-    ]
+    long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_encode_text_as_utf8(text)) > most]
     counts = count_or_bound_tokens([texts[i] for i in long], tokenizer)
     return [i for i, tokens in zip(long, counts, strict=True) if tokens > most]
 
@@ -168,9 +163,7 @@ class TokenPrice:
         return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
-    def choose_chat_model_price(
-        cls, model: str, read: float | None, written: float | None
-    ) -> TokenPrice | None:
+    def choose_chat_model_price(cls, model: str, read: float | None, written: float | None) -> TokenPrice | None:
         """`of` for a model that also writes; a price for reading alone says nothing, unless it is 0."""
         if read is None and written is None:
             return cls.of(model)

@@ -139,9 +139,7 @@ class AdaptiveRequestLimit:
         if self._tokens:
             self._tokens.take_tokens_without_waiting(tokens)
 
-    def note_request_answered(
-        self, ticket: RequestConcurrencyRecord, seconds: float, *, correction: int = 0
-    ) -> None:
+    def note_request_answered(self, ticket: RequestConcurrencyRecord, seconds: float, *, correction: int = 0) -> None:
         """It was answered in so many seconds; it had `correction` tokens more than was said."""
         self.answered = True
         if self._tokens:

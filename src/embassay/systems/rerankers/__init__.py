@@ -64,9 +64,7 @@ RERANKERS.add(
 )
 
 
-def open_reranker(
-    text: str, *, ledger: Ledger | None = None, tokenizer: Tokenizer, seed: int = 1337
-) -> Reranker:
+def open_reranker(text: str, *, ledger: Ledger | None = None, tokenizer: Tokenizer, seed: int = 1337) -> Reranker:
     """The reranker that a spec string names, called by its canonical spec string.
 
     `ledger` is what remote ones pay from (without one, from one of their own), `tokenizer` cuts what a chat

@@ -47,9 +47,7 @@ class CrossEncoder:
         name: str = "",
     ) -> None:
         _check_cross_encoder_target(target, revision, trust_remote_code=trust_remote_code)
-        weights, library = find_weights_and_library(
-            _import_sentence_transformers, target, revision, system="cross"
-        )
+        weights, library = find_weights_and_library(_import_sentence_transformers, target, revision, system="cross")
         self._target, self._batch_size = target, batch_size
         self._model = _load_model(
             library,
@@ -78,17 +76,13 @@ class CrossEncoder:
                 show_progress_bar=False,
             )
         except (RuntimeError, ValueError) as error:
-            raise ModelError(
-                f"The cross-encoder {self._target} failed: {format_first_error_line(error)}"
-            ) from error
+            raise ModelError(f"The cross-encoder {self._target} failed: {format_first_error_line(error)}") from error
         return _check_one_score_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
 def _check_cross_encoder_target(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
     if not target:
-        raise UsageError(
-            "The reranker 'cross' needs a model.", mend="Write cross:ORG/MODEL or cross:./folder."
-        )
+        raise UsageError("The reranker 'cross' needs a model.", mend="Write cross:ORG/MODEL or cross:./folder.")
     if trust_remote_code and not is_revision_pinned(revision) and not Path(target).expanduser().is_dir():
         raise UsageError(
             f"Code from the hub runs only at a pinned commit, but none is given for {target}.",

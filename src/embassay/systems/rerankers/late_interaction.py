@@ -53,9 +53,7 @@ class LateInteractionReranker:
         name: str = "",
         **encoder: Value,
     ) -> None:
-        self._encoder = _open_token_vector_encoder(
-            target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed
-        )
+        self._encoder = _open_token_vector_encoder(target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed)
         self.name = name or f"maxsim:{target}"
         self.identity = f"maxsim/1:{self._encoder.identity}"
 

@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.systems.models import find_known_model
-from embassay.systems.remote import (
-    Ledger,
-    MalformedServerAnswer,
-    ModelServerClient,
-    ServerReply,
-    iterate_finished_jobs,
-)
+from embassay.systems.remote import Ledger, MalformedServerAnswer, ModelServerClient, ServerReply, iterate_finished_jobs
 from embassay.systems.remote.http import ModelApiVendor, ModelServerSettings, VendorConnection
 from embassay.systems.remote.ledger import (
     BookedTokenCount,
@@ -63,13 +57,7 @@ class HttpPostReranker(ABC):
         self.name = name or f"{vendor.spec}:{target}"
         settings = [f"{key}={value}" for key, value in (facts or {}).items()]
         self.identity = ":".join(
-            [
-                "reranker",
-                vendor.spec,
-                target,
-                server.describe_server_identity(self.connection.address),
-                *settings,
-            ]
+            ["reranker", vendor.spec, target, server.describe_server_identity(self.connection.address), *settings]
         )
         self._given_price = server.price
         self._calls = ModelServerClient(f"{vendor.spec}:{target}", ledger, server.limits)
@@ -117,8 +105,7 @@ class HttpPostReranker(ABC):
                 raise MalformedServerAnswer("scores that are not finite", of_texts=True)
             read = BookedTokenCount.of(counted, most=most, likely=estimate_server_tokens([query, *documents]))
             return ServerReply(
-                scores,
-                make_usage_from_booked_tokens(read, usd=lambda tokens, _: self.usd(tokens, len(documents))),
+                scores, make_usage_from_booked_tokens(read, usd=lambda tokens, _: self.usd(tokens, len(documents)))
             )
 
         return await self._calls.do(send_request, tokens=tokens, usd=self.usd(most, len(documents)))

@@ -31,12 +31,7 @@ class VoyageReranker(HttpPostReranker):
 
     def build_request_payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; without `top_k` all are scored."""
-        return {
-            "model": self.target,
-            "query": query,
-            "documents": list(documents),
-            "truncation": self._truncate,
-        }
+        return {"model": self.target, "query": query, "documents": list(documents), "truncation": self._truncate}
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`data`, and the tokens of all pairs."""

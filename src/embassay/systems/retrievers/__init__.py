@@ -44,9 +44,7 @@ class RetrieverRequestLimits:
     @property
     def limits(self) -> CallLimits:
         """The limits of the retriever's calls, for `ModelServerClient`."""
-        return CallLimits(
-            rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
-        )
+        return CallLimits(rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts)
 
 
 @dataclass(frozen=True)
@@ -82,9 +80,7 @@ class Retriever(ABC):
     """A retriever that answers `depth` documents to a question, if it has as many. `name` is shown; `identity` is what
     its answers are kept under."""
 
-    def __init__(
-        self, name: str, identity: str, manners: RetrieverRequestLimits, ledger: Ledger | None
-    ) -> None:
+    def __init__(self, name: str, identity: str, manners: RetrieverRequestLimits, ledger: Ledger | None) -> None:
         self.name, self.identity, self.manners = name, identity, manners
         self._calls = ModelServerClient(name, ledger, manners.limits)
         self.find_fault: Callable[[Any], str] = lambda _: ""
@@ -112,11 +108,7 @@ class Retriever(ABC):
 
 
 def open_retriever(
-    spec: str,
-    depth: int,
-    ledger: Ledger | None = None,
-    base: Path | None = None,
-    served: PassagesToServe | None = None,
+    spec: str, depth: int, ledger: Ledger | None = None, base: Path | None = None, served: PassagesToServe | None = None
 ) -> Retriever:
     """The retriever that a spec names. `base` is the folder in which functions are looked for; by default the one that
     the command runs in. What is to be `served` is told to functions that take it, and named to servers whose template
@@ -149,19 +141,7 @@ def find_result_count_parameter(names: Sequence[str]) -> str | None:
     return next((name for name in names if name.lower() in _DEPTHS), None)
 
 
-_DEPTHS = {
-    "k",
-    "top_k",
-    "topk",
-    "n",
-    "limit",
-    "depth",
-    "size",
-    "n_results",
-    "num_results",
-    "max_results",
-    "count",
-}
+_DEPTHS = {"k", "top_k", "topk", "n", "limit", "depth", "size", "n_results", "num_results", "max_results", "count"}
 
 
 def convert_retriever_answer_to_json(value: Any) -> Any:

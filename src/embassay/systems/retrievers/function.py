@@ -65,11 +65,7 @@ def import_search_function(place: str, base: Path) -> Search:
     it cannot be had, with the line of their file that fails."""
     module, _, name = place.rpartition(":")
     try:
-        home = (
-            _load_python_file(base / module)
-            if module.endswith(".py")
-            else _import_module_from_folder(module, base)
-        )
+        home = _load_python_file(base / module) if module.endswith(".py") else _import_module_from_folder(module, base)
         value: Any = home
         for part in name.split("."):
             value = getattr(value, part)
@@ -80,9 +76,7 @@ def import_search_function(place: str, base: Path) -> Search:
             mend=f"Check that {module} can be imported here and contains {name}.",
         ) from error
     if not callable(value):
-        raise UsageError(
-            f"{place} is not a function.", mend="Pass a function that maps a question to documents."
-        )
+        raise UsageError(f"{place} is not a function.", mend="Pass a function that maps a question to documents.")
     return cast(Search, value)
 
 
@@ -120,10 +114,7 @@ class FunctionRetriever(Retriever):
         served: PassagesToServe | None = None,
     ) -> None:
         super().__init__(
-            place.rpartition(":")[2] or place,
-            f"function:{place}",
-            manners or RetrieverRequestLimits(1),
-            ledger,
+            place.rpartition(":")[2] or place, f"function:{place}", manners or RetrieverRequestLimits(1), ledger
         )
         self._function = function
         self._arguments = _build_search_function_arguments(function, depth, served)
@@ -154,9 +145,7 @@ class FunctionRetriever(Retriever):
         return await value if inspect.isawaitable(value) else value
 
 
-def _build_search_function_arguments(
-    function: Search, depth: int, served: PassagesToServe | None
-) -> dict[str, Any]:
+def _build_search_function_arguments(function: Search, depth: int, served: PassagesToServe | None) -> dict[str, Any]:
     """What a function takes besides the question: how many documents, and the passages to search, id -> text."""
     try:
         names = list(inspect.signature(function).parameters)

@@ -128,12 +128,7 @@ class HttpRetriever(Retriever):
         if not host or urlsplit(address).scheme not in ("http", "https"):
             raise UsageError(f"{address!r} is not a URL.", mend="Write it like http://localhost:8000/search")
         check_url_without_key(address)
-        said = {
-            "method": template.method,
-            "params": template.params,
-            "body": template.body,
-            "answer": template.answer,
-        }
+        said = {"method": template.method, "params": template.params, "body": template.body, "answer": template.answer}
         identity = f"http:{address}:{json.dumps(said, sort_keys=True, ensure_ascii=False)}"
         super().__init__(name or host, identity, template, ledger)
         self._template, self._depth = template, depth

@@ -42,9 +42,7 @@ def open_mcp_retriever(target: str, depth: int, ledger: Ledger | None) -> Retrie
             mend="Write mcp:COMMAND#TOOL or mcp:http://HOST/mcp#TOOL.",
         )
     _check_mcp_installed()
-    return run_in_remote_loop_and_wait(
-        lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open()
-    )
+    return run_in_remote_loop_and_wait(lambda: McpRetriever(server.strip(), tool.strip(), depth, ledger).open())
 
 
 def _check_mcp_installed() -> None:
@@ -121,9 +119,7 @@ class McpRetriever(Retriever):
         if self._server.startswith(("http://", "https://")):
             return self._server
         words = shlex.split(self._server)
-        return stdio_client(
-            StdioServerParameters(command=words[0], args=words[1:]), errlog=cast(TextIO, complaints)
-        )
+        return stdio_client(StdioServerParameters(command=words[0], args=words[1:]), errlog=cast(TextIO, complaints))
 
     async def _read_tool_arguments(self) -> None:
         assert self._client is not None
@@ -188,8 +184,9 @@ def unwrap_tool_result(content: Any) -> Any:
 def parse_tool_answer_parts_as_json(texts: Sequence[str]) -> Any:
     """The parts of an answer: JSON where they are, else texts of documents, one a part.
 
-    >>> parse_tool_answer_parts_as_json(['["d7", "d2"]']), parse_tool_answer_parts_as_json(["A refund takes five
-    days."]) (['d7', 'd2'], ['A refund takes five days.'])
+    >>> parse_tool_answer_parts_as_json(['["d7", "d2"]']), parse_tool_answer_parts_as_json([
+    ...     "A refund takes five days."])
+    (['d7', 'd2'], ['A refund takes five days.'])
     """
     read = [_parse_json_or_text(text) for text in texts]
     return read[0] if len(read) == 1 and isinstance(read[0], list | dict) else read

@@ -80,18 +80,14 @@ class AnnotatorRoutes:
         annotator = self._find_annotator_by_link(request, token)
         shown = service.build_study_for_annotator(self._service, annotator)
         if shown["answers"]:
-            self._service.open_browser_activity_log.note_answers_shown(
-                read_browser_cookie_id(request), (annotator.id,)
-            )
+            self._service.open_browser_activity_log.note_answers_shown(read_browser_cookie_id(request), (annotator.id,))
         return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
         annotator = self._find_annotator_by_link(request, token)
         order = self._service.order(annotator.id, find_task(self._service, task).name)
-        return {
-            "items": [self._build_shown_item(request, annotator, self._service.items[item]) for item in order]
-        }
+        return {"items": [self._build_shown_item(request, annotator, self._service.items[item]) for item in order]}
 
     def item(self, request: Request, token: str, item_id: str) -> dict[str, Any]:
         """Send one item of the study."""
@@ -125,9 +121,7 @@ class AnnotatorRoutes:
         """Claim the right to write for one browser tab."""
         return take_annotator_write_lease(self._service, self._find_annotator_by_link(request, token), sent)
 
-    def finish(
-        self, request: Request, token: str, task: str, sent: TabWriteRequest | None = None
-    ) -> dict[str, Any]:
+    def finish(self, request: Request, token: str, task: str, sent: TabWriteRequest | None = None) -> dict[str, Any]:
         """Finish a task and freeze its answers."""
         return freeze_task(self._service, self._find_annotator_by_link(request, token), task, sent)
 
@@ -232,19 +226,14 @@ def find_task(service: StudyService, name: str) -> StudyTask:
     return service.tasks[name]
 
 
-def save_answer(
-    service: StudyService, annotator: Annotator, item_id: str, sent: SentAnswer
-) -> dict[str, Any]:
+def save_answer(service: StudyService, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = find_item_visible_to_annotator(service, annotator, item_id)
     if service.grading is not None and service.grading.is_passage_grade_fixed(item_id):
         saved = service.store.answers(annotator.id).get(item_id)
         if saved is None or saved.seq != sent.seq:
             raise RequestRefusal(
-                409,
-                _WHY["counted"],
-                why="counted",
-                answer=convert_saved_answer_for_page(saved) if saved else None,
+                409, _WHY["counted"], why="counted", answer=convert_saved_answer_for_page(saved) if saved else None
             )
     try:
         value = convert_answer_for_storage(service.tasks[item.task], item.payload, sent.value)
@@ -262,9 +251,7 @@ def save_answer(
     return {"seq": done.seq, "saved_at": done.saved_at}
 
 
-def take_annotator_write_lease(
-    service: StudyService, annotator: Annotator, sent: TabWriteRequest
-) -> dict[str, bool]:
+def take_annotator_write_lease(service: StudyService, annotator: Annotator, sent: TabWriteRequest) -> dict[str, bool]:
     """Whether this tab may write."""
     return {"writes": service.store.try_to_take_write_lease(annotator.id, sent.tab, take=sent.take)}
 
@@ -311,11 +298,7 @@ _THREADS = 16
 def make_annotation_app(service: StudyService) -> HostAndBodyLimitMiddleware:
     """The app that serves a study. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
-        lifespan=_limit_web_app_threads,
+        openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=_limit_web_app_threads
     )
     door = LinkGatekeeper(service.links, service.options)
     app.include_router(AnnotatorRoutes(service, door).build_router())

@@ -106,9 +106,7 @@ class OwnerRoutes:
         headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
         return Response(text, headers=headers, media_type=KINDS[kind][1])
 
-    def _list_exportable_annotations(
-        self, request: Request, token: str, exposed: bool
-    ) -> tuple[Annotation, ...]:
+    def _list_exportable_annotations(self, request: Request, token: str, exposed: bool) -> tuple[Annotation, ...]:
         self._check_owner_link(request, token)
         exposures = self._service.open_browser_activity_log.exposures()
         if exposures and not exposed:
@@ -123,9 +121,7 @@ class OwnerRoutes:
         return stored_annotations(self._service.store)
 
     def _check_owner_link(self, request: Request, token: str) -> None:
-        self._door.find_holder_of_link_or_refuse(
-            "owner", token, request.client.host if request.client else None
-        )
+        self._door.find_holder_of_link_or_refuse("owner", token, request.client.host if request.client else None)
 
     def _build_overview(self) -> StudyOverview:
         service = self._service
@@ -148,9 +144,7 @@ class OwnerRoutes:
     def _list_annotators_who_answered(self) -> tuple[str, ...]:
         answers = self._service.store.list_all_answers()
         return tuple(
-            name
-            for name, by_item in answers.items()
-            if any(not answer.is_taken_back for answer in by_item.values())
+            name for name, by_item in answers.items() if any(not answer.is_taken_back for answer in by_item.values())
         )
 
     def _find_base_url(self, request: Request) -> str:
@@ -211,10 +205,7 @@ class PeopleSystemContradiction:
 
 
 def find_pairs_contradicting_system(
-    calibration: Calibration,
-    items: Mapping[str, Sequence[StudyItem]],
-    tasks: Sequence[StudyTask],
-    answers: AnswersBy,
+    calibration: Calibration, items: Mapping[str, Sequence[StudyItem]], tasks: Sequence[StudyTask], answers: AnswersBy
 ) -> tuple[PeopleSystemContradiction, ...]:
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
     half, and people's mean on the other side of the grade from which on two texts mean the same."""
@@ -239,10 +230,7 @@ def find_pairs_contradicting_system(
         mean = statistics.fmean(marks[key])
         low, high = likely.ends
         if (low > 0.5 and mean < cut) or (high < 0.5 and mean >= cut):
-            texts = (
-                _cut_to_excerpt(pairs[key].payload["text1"]),
-                _cut_to_excerpt(pairs[key].payload["text2"]),
-            )
+            texts = (_cut_to_excerpt(pairs[key].payload["text1"]), _cut_to_excerpt(pairs[key].payload["text2"]))
             odd.append(PeopleSystemContradiction(key, texts, len(marks[key]), mean, likely))
     return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.point - 0.5))[:MOST_DOUBTS])
 
@@ -257,9 +245,7 @@ class AdjudicatorDecisionCount:
     decided: int
 
 
-def count_adjudicator_decisions(
-    service: StudyService, found: StudyOverview
-) -> tuple[AdjudicatorDecisionCount, ...]:
+def count_adjudicator_decisions(service: StudyService, found: StudyOverview) -> tuple[AdjudicatorDecisionCount, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
     people = service.store.list_adjudicators()
     if not people:
@@ -401,9 +387,7 @@ def make_study_overview(
     return StudyOverview(
         tuple(annotators),
         tuple(
-            _make_study_task_overview(
-                task, titles[task.name], items[task.name], annotators, answers, finished
-            )
+            _make_study_task_overview(task, titles[task.name], items[task.name], annotators, answers, finished)
             for task in tasks
         ),
         tuple(_list_remarks_latest_first(items, annotators, answers)),
@@ -481,18 +465,13 @@ def _list_remarks_latest_first(
 ) -> list[AnnotatorRemark]:
     """The latest first."""
     remarks = [
-        AnnotatorRemark(
-            annotator, task, item.id, item_excerpt(item), answer.flag, answer.comment, answer.saved_at
-        )
+        AnnotatorRemark(annotator, task, item.id, item_excerpt(item), answer.flag, answer.comment, answer.saved_at)
         for annotator in annotators
         for task, of_task in items.items()
         for item in of_task
-        if (answer := answers.get(annotator.id, {}).get(item.id)) is not None
-        and (answer.flag or answer.comment)
+        if (answer := answers.get(annotator.id, {}).get(item.id)) is not None and (answer.flag or answer.comment)
     ]
-    return sorted(
-        remarks, key=lambda remark: (remark.saved_at, remark.annotator.id, remark.item_id), reverse=True
-    )
+    return sorted(remarks, key=lambda remark: (remark.saved_at, remark.annotator.id, remark.item_id), reverse=True)
 
 
 def item_excerpt(item: StudyItem) -> str:
@@ -506,10 +485,7 @@ def _cut_to_excerpt(shown: Any) -> str:
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
 
 
-KINDS = {
-    "csv": (format_annotations_as_csv, "text/csv"),
-    "jsonl": (format_annotations_as_jsonl, "application/jsonl"),
-}
+KINDS = {"csv": (format_annotations_as_csv, "text/csv"), "jsonl": (format_annotations_as_jsonl, "application/jsonl")}
 """How a file is written, and what it is called in an answer."""
 
 

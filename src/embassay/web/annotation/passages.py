@@ -164,10 +164,7 @@ class PassageGrading:
             if answer.is_annotator_done_with_item and item in self._keys_by_item_id
         ]
         taken = {
-            item
-            for other in answers.values()
-            for item, answer in other.items()
-            if answer.is_annotator_done_with_item
+            item for other in answers.values() for item, answer in other.items() if answer.is_annotator_done_with_item
         }
         asked = [self._item_ids_by_key[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
@@ -191,12 +188,7 @@ class PassageGrading:
     def describe_grading_for_page(self) -> dict[str, Any]:
         """What the annotators' page is told: no run's name is in it, which could sway a grade."""
         _, decision = self.update_labelling_study_state()
-        return {
-            "open": decision.is_open,
-            "used": decision.used,
-            "needed": decision.needed,
-            "waiting": decision.waiting,
-        }
+        return {"open": decision.is_open, "used": decision.used, "needed": decision.needed, "waiting": decision.waiting}
 
     def _collect_median_grades(self) -> dict[Key, int]:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them

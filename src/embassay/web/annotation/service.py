@@ -39,14 +39,7 @@ from embassay.protocols.hume.store import (
     draw_annotator_item_order,
     open_answer_store,
 )
-from embassay.protocols.hume.study import (
-    AnnotationRow,
-    StudyFile,
-    StudyFolder,
-    StudyItem,
-    StudyTask,
-    read_study,
-)
+from embassay.protocols.hume.study import AnnotationRow, StudyFile, StudyFolder, StudyItem, StudyTask, read_study
 from embassay.runs.folder import digest_json
 from embassay.web import server
 from embassay.web.annotation.passages import PassageGrading, open_decision_study
@@ -77,14 +70,11 @@ class ServedStudyDisputes:
     def disputes(self) -> Mapping[str, tuple[ItemToAdjudicate, ...]]:
         """The disputes of every task by its name, the farthest apart first."""
         rows = self.rows()
-        mark = digest_json(
-            [[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows]
-        )
+        mark = digest_json([[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows])
         with self._lock:
             if self._held is None or self._held[0] != mark:
                 disputed = {
-                    task.name: list_disputed_items(self._folder, task, rows)
-                    for task in self._folder.study.tasks
+                    task.name: list_disputed_items(self._folder, task, rows) for task in self._folder.study.tasks
                 }
                 self._held = mark, disputed
             return self._held[1]
@@ -96,9 +86,7 @@ class ServedStudyDisputes:
         ids = {item.id for item in self._folder.select_task_items(task)}
         answers = self._store.answers(adjudicator)
         before = tuple(
-            item
-            for item, answer in answers.items()
-            if item in ids and not answer.is_taken_back and item not in now
+            item for item, answer in answers.items() if item in ids and not answer.is_taken_back and item not in now
         )
         return (*now, *before)
 
@@ -124,10 +112,7 @@ class ServedStudyDisputes:
 
     def _list_decisions_by_adjudicator(self) -> list[tuple[Any, Mapping[str, SavedAnswer]]]:
         decisions = self._store.list_adjudicator_decisions()
-        return [
-            (adjudicator, decisions.get(adjudicator.id, {}))
-            for adjudicator in self._store.list_adjudicators()
-        ]
+        return [(adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.list_adjudicators()]
 
 
 def build_dispute_for_page(
@@ -145,8 +130,7 @@ def build_dispute_for_page(
         sizes = Counter(part for answer in every for part in answer.given)
         return shown | {
             "groups": [
-                {"letter": letter, "group": value, "texts": sizes[letter, value]}
-                for letter, value in dispute.given
+                {"letter": letter, "group": value, "texts": sizes[letter, value]} for letter, value in dispute.given
             ]
         }
     counts = Counter(values)
@@ -271,9 +255,7 @@ def open_study_service(
     calibration = None if calibrated is None else _open_system_calibration(calibrated)
     store = open_answer_store(folder, database)
     try:
-        _add_annotators(
-            store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator"))
-        )
+        _add_annotators(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
         links = StudyLinks(store.database, load_or_make_study_key(path))
     except OSError as error:
         store.close()
@@ -302,9 +284,7 @@ def _add_annotators(store: AnswerStore, people: Iterable[tuple[Iterable[str], Ki
         for name in names:
             store.add_annotator(name, kind)
     if not store.list_all_link_holders():
-        raise UsageError(
-            "This study has no annotators yet.", mend="Add some: --annotator ann --annotator bob"
-        )
+        raise UsageError("This study has no annotators yet.", mend="Add some: --annotator ann --annotator bob")
 
 
 def serve_study(
@@ -350,10 +330,7 @@ class LinkGatekeeper:
         """Raises Refusal for a change that another site, or a form of one, could have sent."""
         empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
         # Without asking first, a browser sends forms and plain text to another site, but no JSON.
-        if (
-            not empty
-            and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json"
-        ):
+        if not empty and headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise RequestRefusal(415, "Send JSON.")
         # Old browsers do not send this header: of them the origin decides alone.
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -386,12 +363,7 @@ def set_browser_name_cookie(request: Request, answer: Response, name: str) -> No
     """Let the browser keep its name."""
     # Lax: a link in a mail opens the page, and another site's form still brings no cookie.
     answer.set_cookie(
-        COOKIE,
-        name,
-        max_age=_YEAR_SECONDS,
-        httponly=True,
-        samesite="lax",
-        secure=request.scope["scheme"] == "https",
+        COOKIE, name, max_age=_YEAR_SECONDS, httponly=True, samesite="lax", secure=request.scope["scheme"] == "https"
     )
 
 
@@ -413,9 +385,7 @@ def make_not_found_refusal() -> RequestRefusal:
     return RequestRefusal(404, "There is nothing here.")
 
 
-RIGHT_TO_LEFT = frozenset(
-    {"ara", "arb", "heb", "fas", "pes", "urd", "yid", "div", "pus", "ckb", "snd", "uig"}
-)
+RIGHT_TO_LEFT = frozenset({"ara", "arb", "heb", "fas", "pes", "urd", "yid", "div", "pus", "ckb", "snd", "uig"})
 SETTINGS = {"single_keys": True, "advance": False, "theme": "system"}
 
 
@@ -441,9 +411,7 @@ def build_study_for_annotator(service: StudyService, annotator: Annotator) -> di
         "tasks": tasks,
         **({"adjudicates": True} if annotator.is_adjudicator else build_profile_for_page(service, annotator)),
         "answers": {
-            item: convert_saved_answer_for_page(answer)
-            for item, answer in answers.items()
-            if not answer.is_taken_back
+            item: convert_saved_answer_for_page(answer) for item, answer in answers.items() if not answer.is_taken_back
         },
         "seq": service.store.find_last_change_number_of_annotator(annotator.id),
         **({} if service.grading is None else {"until_decided": service.grading.describe_grading_for_page()}),
@@ -466,11 +434,7 @@ def build_profile_for_page(service: StudyService, annotator: Annotator) -> dict[
 def build_questions_for_page(study: StudyFile) -> list[dict[str, Any]]:
     """The questions of a study as its pages put them."""
     return [
-        {
-            "key": question.key,
-            "words": question.words,
-            "choices": [list(choice) for choice in question.choices],
-        }
+        {"key": question.key, "words": question.words, "choices": [list(choice) for choice in question.choices]}
         for question in list_annotator_profile_questions(study)
     ]
 
@@ -483,10 +447,7 @@ def make_distinct_task_titles(tasks: Sequence[StudyTask]) -> dict[str, str]:
     def format_task_title_with_name(task: StudyTask) -> str:
         return task.name if task.title in task.name else f"{task.title} ({task.name})"
 
-    return {
-        task.name: task.title if often[task.title] == 1 else format_task_title_with_name(task)
-        for task in tasks
-    }
+    return {task.name: task.title if often[task.title] == 1 else format_task_title_with_name(task) for task in tasks}
 
 
 def build_task_for_page(task: StudyTask, title: str, items: list[str], finished: bool) -> dict[str, Any]:

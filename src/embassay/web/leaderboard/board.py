@@ -25,13 +25,7 @@ from embassay.protocols.kernel.claims import (
     make_value_claim,
     select_names_above_references,
 )
-from embassay.protocols.kernel.comparisons import (
-    ALPHA,
-    CLASSICAL,
-    OVERALL,
-    REFERENCE,
-    describe_undecided_pair,
-)
+from embassay.protocols.kernel.comparisons import ALPHA, CLASSICAL, OVERALL, REFERENCE, describe_undecided_pair
 from embassay.protocols.kernel.tables import MeasureFormat
 from embassay.report.record import shorten_names_to_labels
 from embassay.web.leaderboard.contract import (
@@ -96,34 +90,23 @@ def board_verdict(
     if not first:
         return _unranked_verdict(lead, values, tests, on)
     gap, unit = _state_gap_to_second(lead, ranked, tests), _make_column_format(lead)
-    every = (
-        "embedding model"
-        if any(member.group == CLASSICAL for member in members if member.complete)
-        else "system"
-    )
+    every = "embedding model" if any(member.group == CLASSICAL for member in members if member.complete) else "system"
     heading = _name_possible_leaders(first, labels, on) or describe_first_ranked(
         first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
-        describe_gap_of_best_two(
-            claim, labels.__getitem__, values.__getitem__, unit, _describe_undecided_gap(tests)
-        )
+        describe_gap_of_best_two(claim, labels.__getitem__, values.__getitem__, unit, _describe_undecided_gap(tests))
         for claim in gap
     )
     return blocks.VerdictText(heading, lede, (*first, *gap))
 
 
 def _state_possible_leaders(
-    lead: BoardColumn,
-    ranked: Sequence[LeaderboardSystemRow],
-    tests: LeaderboardColumnTestResults,
-    floor: float | None,
+    lead: BoardColumn, ranked: Sequence[LeaderboardSystemRow], tests: LeaderboardColumnTestResults, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = select_names_above_references(
-        list(able), lambda name: _orient_value_upward(able[name], lead), floor
-    )
+    first = select_names_above_references(list(able), lambda name: _orient_value_upward(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     names = [member.name for member in ranked]
     return make_leader_claims(lead.key, first, names, alone=alone, below=len(able) - len(first))
@@ -132,9 +115,7 @@ def _state_possible_leaders(
 def _best_reference_score(members: Sequence[LeaderboardSystemRow], lead: BoardColumn) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
-    values = [
-        _orient_value_upward(member, lead) for member in known if member.cells[lead.key].value is not None
-    ]
+    values = [_orient_value_upward(member, lead) for member in known if member.cells[lead.key].value is not None]
     return max(values, default=None)
 
 
@@ -156,11 +137,7 @@ def _state_gap_to_second(
 
 
 def _describe_undecided_gap(tests: LeaderboardColumnTestResults) -> str:
-    return (
-        ""
-        if tests.gap is None
-        else describe_undecided_pair(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
-    )
+    return "" if tests.gap is None else describe_undecided_pair(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
 
 
 def _single_system_verdict(
@@ -180,9 +157,7 @@ def _unranked_verdict(
         Claim(least, "least", lead.key, others[least], values[least]),
         Claim(most, "most", lead.key, others[most], values[most]),
     )
-    ends = " and ".join(
-        _make_column_format(lead).format_value_in_text(claim.value or 0.0) for claim in claims
-    )
+    ends = " and ".join(_make_column_format(lead).format_value_in_text(claim.value or 0.0) for claim in claims)
     lede = f"Values are between {ends}. No test compares them ({tests.reason})."
     return blocks.VerdictText((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
@@ -227,12 +202,7 @@ def _list_board_warnings(
         yield (
             f"{scripts} annotators are simulated: scripts answered, not people. Their scores say nothing about people."
         )
-    failed = [
-        work
-        for member in members
-        for work in member.entrant.cell_statuses_of_system
-        if work.status == "failed"
-    ]
+    failed = [work for member in members for work in member.entrant.cell_statuses_of_system if work.status == "failed"]
     if failed:
         where = f"{failed[0].system} on {failed[0].task}, {failed[0].dataset}"
         more = f" and {numbers.format_count(len(failed) - 1)} more" if len(failed) > 1 else ""
@@ -331,9 +301,7 @@ def build_leaderboard(
     standings = {} if values_only else joined.compute_column_standings(replicates, joined.overview)
     members = joined.order_board_systems(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, tested = make_board_column_data(
-        joined, members, joined.overview, standings, tests, alike=[lead], later=later
-    )
+    part, tested = make_board_column_data(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
     label = dict(shorten_names_to_labels([member.name for member in members]))
     if choose_word_for_simulated_annotators(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
@@ -342,38 +310,19 @@ def build_leaderboard(
     newest = joined.runs[0]
     outcome = board_verdict(joined, members, tested.get(lead, LeaderboardColumnTestResults()), label)
     said = BoardVerdict(
-        blocks.convert_sentence_to_text(outcome.heading),
-        " ".join(map(blocks.convert_sentence_to_text, outcome.lede)),
+        blocks.convert_sentence_to_text(outcome.heading), " ".join(map(blocks.convert_sentence_to_text, outcome.lede))
     )
     board = Leaderboard(
-        joined.id,
-        board_title(newest),
-        newest.kind,
-        joined.version,
-        board_status(runs),
-        find_newest_run_time(runs),
-        "",
-        around.newer,
-        said,
-        list_board_warnings(joined, members, runs, around.broken),
-        tuple(_run_datasets(newest)),
-        runs,
-        lead,
-        tuple(
-            replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns
-        ),
+        joined.id, board_title(newest), newest.kind, joined.version, board_status(runs), find_newest_run_time(runs), "",
+        around.newer, said, list_board_warnings(joined, members, runs, around.broken), tuple(_run_datasets(newest)),
+        runs, lead,
+        tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
         tuple(
             _make_board_system_row(joined, member, i, label[member.name], around)
             for i, member in enumerate(members)
         ),
-        part.cells,
-        part.ranks,
-        part.best,
-        part.top,
-        part.alike,
-        around.older,
-        METHOD,
-    )
+        part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
+    )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else hash_record(board)
     return BoardWithSources(replace(board, stamp=stamp), joined, members, whole)
@@ -429,11 +378,7 @@ def _run_datasets(run: LoadedRunData) -> list[BoardDataset]:
 
 
 def _make_board_system_row(
-    joined: DataVersionRuns,
-    member: LeaderboardSystemRow,
-    index: int,
-    label: str,
-    around: LinkedBoardsAndStatuses,
+    joined: DataVersionRuns, member: LeaderboardSystemRow, index: int, label: str, around: LinkedBoardsAndStatuses
 ) -> BoardSystemRow:
     entrant = member.entrant
     return BoardSystemRow(
@@ -489,13 +434,7 @@ class CachedColumnTests:
         self._lock = Lock()
 
     def of(
-        self,
-        board: DataVersionRuns,
-        column: BoardColumn,
-        standings: At,
-        ranked: frozenset[str],
-        *,
-        make: bool = True,
+        self, board: DataVersionRuns, column: BoardColumn, standings: At, ranked: frozenset[str], *, make: bool = True
     ) -> LeaderboardColumnTestResults:
         """The tests of one column among the `ranked` systems. Incomplete systems take no part but in a mean over
         some datasets that they have, and references only where they reach the leader. Where tests are not known yet
@@ -574,9 +513,7 @@ def add_item_counts_to_columns(
 ) -> tuple[BoardColumn, ...]:
     """The columns with the largest number of items of their cells, where these are given."""
     return tuple(
-        replace(column, n=max((cell.n for cell in cells[column.key]), default=0))
-        if column.key in cells
-        else column
+        replace(column, n=max((cell.n for cell in cells[column.key]), default=0)) if column.key in cells else column
         for column in columns
     )
 
@@ -584,9 +521,7 @@ def add_item_counts_to_columns(
 def round_cell_value(cell: BoardCell) -> BoardCell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
     return cell._replace(
-        value=_round_finite_value(cell.value),
-        low=_round_finite_value(cell.low),
-        high=_round_finite_value(cell.high),
+        value=_round_finite_value(cell.value), low=_round_finite_value(cell.low), high=_round_finite_value(cell.high)
     )
 
 
@@ -625,9 +560,7 @@ def collect_system_facts(entrant: BoardSystemWithRun) -> SystemFacts:
     stack = entrant.run.stacks.get(entrant.name, {})
     seconds = sum(work.seconds or 0.0 for work in entrant.cell_statuses_of_system if work.status == "done")
     texts = sum(work.texts for work in entrant.cell_statuses_of_system if work.status == "done")
-    dims = _parse_and_round_number(
-        facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims")
-    )
+    dims = _parse_and_round_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
     return SystemFacts(
         dims,
         _parse_and_round_number(facts.get("max_tokens")),

@@ -82,16 +82,10 @@ def _is_run_folder(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a c
 
 
 def _make_scanned_folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> ScannedFolder:
-    stamp = tuple(
-        _time_and_size_of_entry(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT)
-    )
+    stamp = tuple(_time_and_size_of_entry(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
     name = folder.relative_to(root).as_posix()
     return ScannedFolder(
-        root.name if name == "." else name,
-        folder,
-        stamp,
-        max(at for at, _ in stamp) / 1e9,
-        stamp[-1] != (0, 0),
+        root.name if name == "." else name, folder, stamp, max(at for at, _ in stamp) / 1e9, stamp[-1] != (0, 0)
     )
 
 
@@ -179,9 +173,7 @@ class LoadedRunData:
     @cached_property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
         """What the manifest says of each system."""
-        return {
-            display_system_name(str(system["name"])): system for system in self.manifest.get("systems") or ()
-        }
+        return {display_system_name(str(system["name"])): system for system in self.manifest.get("systems") or ()}
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -225,9 +217,7 @@ def _read_agreement_sentences_by_dataset(path: Path) -> dict[str, tuple[str, str
     if path.is_symlink() or not path.is_file():
         return {}
     rows = csv.DictReader(io.StringIO(read_bounded_file(path).decode("utf-8")))
-    return {
-        unescape_spreadsheet_formula(row["dataset"]): (_describe_agreement(row), row["trust"]) for row in rows
-    }
+    return {unescape_spreadsheet_formula(row["dataset"]): (_describe_agreement(row), row["trust"]) for row in rows}
 
 
 def _describe_agreement(row: Mapping[str, str]) -> str:
@@ -247,9 +237,7 @@ def _choose_word_for_simulated_people(study: Any) -> str:
     return "All" if set(study.get("annotators") or ()) <= set(study["simulated"]) else "Some"
 
 
-def _read_scores_and_languages(
-    path: Path, growing: bool
-) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
+def _read_scores_and_languages(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
     scores: dict[Place, dict[str, Score]] = {}
     langs: dict[str, str] = {}
     for row in _read_result_rows(path, growing):
@@ -332,9 +320,7 @@ def _read_sweep_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Map
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
     parts = parse_json_written_by_embassay(read_bounded_file(sweep)).get("parts") or ()
-    return {
-        display_system_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()
-    }
+    return {display_system_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()}
 
 
 def _describe_error_without_path(error: DataError, folder: ScannedFolder) -> str:
@@ -351,8 +337,9 @@ _MARK = 4
 def strip_folders_of_absolute_paths(text: str) -> str:
     """The text with the folders of absolute paths left out.
 
-    >>> strip_folders_of_absolute_paths("No such file: '/srv/ann/models/e5/config.json'"),
-    strip_folders_of_absolute_paths("st:org/model") ("No such file: '…/config.json'", 'st:org/model')
+    >>> strip_folders_of_absolute_paths(
+    ...     "No such file: '/srv/ann/models/e5/config.json'"), strip_folders_of_absolute_paths("st:org/model")
+    ("No such file: '…/config.json'", 'st:org/model')
     """
     return _PATH.sub("…/", text)
 
@@ -378,13 +365,9 @@ BOARD_KINDS = {
 }  # fmt: skip
 """What makes a board, in the order of their titles; other runs (golden sets, judges of paraphrases) compare no systems.
 """
-_WHO = frozenset(
-    {"systems", "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost"}
-)
+_WHO = frozenset({"systems", "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost"})
 """Arguments that say which systems take part: these may differ between runs of a board."""
-_WHERE = frozenset(
-    {"datasets", "mapping", "qrels", "pools", "answers", "study", "results", "llm_scores", "baseline"}
-)
+_WHERE = frozenset({"datasets", "mapping", "qrels", "pools", "answers", "study", "results", "llm_scores", "baseline"})
 """Arguments that say where the data are: what they are is told by their fingerprints."""
 _ONLY_MORE = frozenset({"measures", "cutoffs"})
 """Arguments that add columns and change none."""
@@ -397,8 +380,7 @@ def digest_comparable_run_settings(run: LoadedRunData) -> str:
     `protocols.compare.determine_replicate_pairing` asks for is part of it."""
     # Sorted: datasets in another order are no other board.
     data = sorted(
-        (str(dataset["name"]), str(dataset.get("fingerprint")))
-        for dataset in run.manifest.get("datasets") or ()
+        (str(dataset["name"]), str(dataset.get("fingerprint"))) for dataset in run.manifest.get("datasets") or ()
     )
     asked = {
         name: value
@@ -420,9 +402,7 @@ def board_title(run: LoadedRunData) -> str:
     >>> title_run_by_datasets("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
     'SAGE on scifact, sumpubmed, sts-b and 2 more'
     """
-    return title_run_by_datasets(
-        run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()]
-    )
+    return title_run_by_datasets(run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()])
 
 
 def title_run_by_datasets(kind: str, datasets: list[str]) -> str:

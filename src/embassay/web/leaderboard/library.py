@@ -74,17 +74,13 @@ def make_system_card(
         for column in board.columns
         if not column.parts
         and (
-            stand := _make_column_standing(
-                made, row.index, column, _find_cell_as_shown(made, row.index, column)
-            )
+            stand := _make_column_standing(made, row.index, column, _find_cell_as_shown(made, row.index, column))
         ).cell.state
         != "none"
     )
     ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
     elsewhere = tuple(_list_standings_on_other_boards(library, view, board.id, name))
-    identity = strip_folders_of_absolute_paths(
-        str(made.members[row.index].entrant.described.get("identity") or "")
-    )
+    identity = strip_folders_of_absolute_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return SystemProfile(
         board.id, board.title, hash_record((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
@@ -96,11 +92,7 @@ def make_system_card(
 def _find_cell_as_shown(made: BoardWithSources, index: int, column: BoardColumn) -> BoardCell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
-    return (
-        shown[index]
-        if shown is not None
-        else round_cell_value(make_board_cell(made.members[index].entrant, column))
-    )
+    return shown[index] if shown is not None else round_cell_value(make_board_cell(made.members[index].entrant, column))
 
 
 def _make_column_standing(
@@ -118,9 +110,7 @@ def _count_ranked_in_group(made: BoardWithSources, column: BoardColumn, index: i
     board = made.board
     group = board.systems[index].group
     ranks = board.ranks[column.key]
-    return sum(
-        rank is not None and system.group == group for rank, system in zip(ranks, board.systems, strict=True)
-    )
+    return sum(rank is not None and system.group == group for rank, system in zip(ranks, board.systems, strict=True))
 
 
 def _list_standings_on_other_boards(
@@ -155,12 +145,7 @@ def compare_board_systems(made: BoardWithSources, a: str, b: str) -> SystemCompa
             rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
     return SystemComparison(
-        a,
-        b,
-        _describe_comparison_finding(labels[a], labels[b], rows, made.board.lead),
-        paired,
-        reason,
-        tuple(rows),
+        a, b, _describe_comparison_finding(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows)
     )
 
 
@@ -181,26 +166,16 @@ def _contrast_two_leaderboard_systems(
         )
     except (EmbassayError, OSError, ValueError):
         return {}, False, "no stored values to compare the two systems"
-    by_place = {
-        (contrast.task, contrast.dataset, contrast.measure): contrast
-        for contrast in pair_of_systems.contrasts
-    }
+    by_place = {(contrast.task, contrast.dataset, contrast.measure): contrast for contrast in pair_of_systems.contrasts}
     return by_place, pair_of_systems.pairing.paired, pair_of_systems.pairing.reason
 
 
 def _find_contrast_of_task_and_dataset(
-    contrasts: Mapping[Place, SystemContrast],
-    place: Place,
-    pair: tuple[LeaderboardSystemRow, LeaderboardSystemRow],
+    contrasts: Mapping[Place, SystemContrast], place: Place, pair: tuple[LeaderboardSystemRow, LeaderboardSystemRow]
 ) -> SystemContrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    datasets = {
-        work.dataset
-        for member in pair
-        for work in member.entrant.cell_statuses_of_system
-        if work.task == task
-    }
+    datasets = {work.dataset for member in pair for work in member.entrant.cell_statuses_of_system if work.task == task}
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
@@ -275,9 +250,7 @@ class RunLibrary:
     A run that says it goes on, and of which nothing was heard for `stale_after` seconds, is stale.
     """
 
-    def __init__(
-        self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, root: Path, *, stale_after: float = 900.0, clock: Callable[[], float] = time.time) -> None:
         self.root, self._stale_after, self._clock = root, stale_after, clock
         self._replicates, self.tests = RunStandingsCache(), CachedColumnTests()
         self._view: RunFolderSnapshot | None = None
@@ -305,9 +278,7 @@ class RunLibrary:
             before = self._view
             read = {folder.name: _read_changed_run(folder, before) for folder in find_run_folders(self.root)}
             watched = describe_last_check_by_system(self.root)
-            is_same = (
-                before is not None and _has_nothing_changed(before.read, read) and before.watched == watched
-            )
+            is_same = before is not None and _has_nothing_changed(before.read, read) and before.watched == watched
             if before is not None and is_same and not self._has_run_status_changed_with_time(before):
                 return self._run_postponed_tests(before)
             made = self._build_folder_snapshot(read, before, watched)
@@ -352,9 +323,7 @@ class RunLibrary:
         if last is not None and before is not None and _is_board_unchanged(name, last, view):
             return before
         later = len(view.joined[name].entering_systems) >= _MANY
-        made = build_leaderboard(
-            view.joined[name], view.around[name], self._replicates, self.tests, later=later
-        )
+        made = build_leaderboard(view.joined[name], view.around[name], self._replicates, self.tests, later=later)
         self._remember_board(made.board)
         return made
 
@@ -429,11 +398,7 @@ def _check_run_displays(run: LoadedRunData) -> None:
     alone = join_version_runs([run])
     board_history_key(run)
     build_leaderboard(
-        alone,
-        LinkedBoardsAndStatuses({run.name: "done"}),
-        RunStandingsCache(),
-        CachedColumnTests(),
-        values_only=True,
+        alone, LinkedBoardsAndStatuses({run.name: "done"}), RunStandingsCache(), CachedColumnTests(), values_only=True
     )
 
 
@@ -448,11 +413,7 @@ def _group_runs_into_boards(
     for group in versions.values():
         board = join_version_runs(group)
         old = before.joined.get(board.id) if before is not None else None
-        same = (
-            old is not None
-            and len(old.runs) == len(board.runs)
-            and all(map(_is_same_object, old.runs, board.runs))
-        )
+        same = old is not None and len(old.runs) == len(board.runs) and all(map(_is_same_object, old.runs, board.runs))
         boards[board.id] = old if same and old is not None else board
     return boards
 
@@ -503,9 +464,7 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 def resolve_runs_folder_links(folder: Path) -> Path:
     """The folder with its links resolved. UsageError for what is none, or cannot be listed."""
     if not folder.exists():
-        raise UsageError(
-            f"There is no folder {folder}.", mend="Pass the folder that contains your runs (their --out)."
-        )
+        raise UsageError(f"There is no folder {folder}.", mend="Pass the folder that contains your runs (their --out).")
     if not folder.is_dir():
         raise UsageError(f"{folder} is a file.", mend="Pass the folder that contains your runs.")
     try:
@@ -530,9 +489,7 @@ def normalise_url_prefix(path: str) -> str:
     return path
 
 
-def make_folder_app(
-    root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float
-) -> Any:
+def make_folder_app(root: Path, *, hosts: tuple[str, ...], root_path: str, stale_after: float, every: float) -> Any:
     """The app that serves `root`. ImportError where the extra `web` is missing."""
     from embassay.web.leaderboard.routes import LeaderboardOptions, make_library_app
 

@@ -24,11 +24,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.records import ResampledUnitGroup
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
-from embassay.stats.intervals import (
-    ROUNDING,
-    find_pooled_degrees_of_differences,
-    pool_freedom_over_pair_differences,
-)
+from embassay.stats.intervals import ROUNDING, find_pooled_degrees_of_differences, pool_freedom_over_pair_differences
 from embassay.stats.ranks import compute_p_of_equal_signs, correct_p_values_by_holm
 from embassay.web.leaderboard.folders import HEADLINES, LoadedRunData, Place, display_system_name
 
@@ -131,9 +127,7 @@ def _test_systems_of_rank_group(
     group: str,
 ) -> LeaderboardColumnTestResults:
     sign = 1.0 if higher else -1.0
-    ordered = sorted(
-        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
-    )
+    ordered = sorted(standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system))
     draws, reason = stack_shared_replicates(ordered)
     if reason:
         return LeaderboardColumnTestResults(reason=reason)
@@ -163,18 +157,14 @@ class _RankedSystems:
 
     def test(self, a: int, b: int) -> tuple[float, float, float]:
         """Statistic and degrees of one pair, as `SystemPairTests` keeps them."""
-        alone, most = (
-            freedom_of_difference(self.strata[a], self.strata[b], most=most) for most in (None, np.inf)
-        )
+        alone, most = (freedom_of_difference(self.strata[a], self.strata[b], most=most) for most in (None, np.inf))
         difference, scale = self.values[a] - self.values[b], float(np.abs(self.values).max(initial=0))
         error = alone.error(self.draws[a] - self.draws[b])
         score = t_test(difference, error, scale)[0]
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _pair_tests(
-    those: _RankedSystems, who: Sequence[Hashable], before: SystemPairTests
-) -> NDArray[np.float64]:
+def _pair_tests(those: _RankedSystems, who: Sequence[Hashable], before: SystemPairTests) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)
@@ -215,22 +205,15 @@ def _rank_from_tests(those: _RankedSystems, tests: NDArray[np.float64]) -> Leade
     p, adjusted = _compute_pairwise_p_values(those, tests)
     apart = adjusted < ALPHA
     better = apart & (those.values[:, None] > those.values[None, :])
-    ranks = {
-        name: (1 + int(better[:, i].sum()), count - int(better[i].sum())) for i, name in enumerate(names)
-    }
-    alike = {
-        name: tuple(names[j] for j in range(count) if j != i and not apart[i, j])
-        for i, name in enumerate(names)
-    }
+    ranks = {name: (1 + int(better[:, i].sum()), count - int(better[i].sum())) for i, name in enumerate(names)}
+    alike = {name: tuple(names[j] for j in range(count) if j != i and not apart[i, j]) for i, name in enumerate(names)}
     shared = pool_freedom_over_pair_differences(those.strata)
     free = freedom_of_difference(
         those.strata[0], those.strata[1], most=find_pooled_degrees_of_differences(those.strata)
     )
     difference = float(those.values[0] - those.values[1])
     reach = t_quantile(0.975, free.df) * free.error(those.draws[0] - those.draws[1])
-    gap = LeaderGap(
-        difference, difference - reach, difference + reach, float(p[0, 1]), float(adjusted[0, 1]), count
-    )
+    gap = LeaderGap(difference, difference - reach, difference + reach, float(p[0, 1]), float(adjusted[0, 1]), count)
     shares = best_shares(those.draws, those.values, shared or free)
     best = dict(zip(names, shares.tolist(), strict=True))
     return LeaderboardColumnTestResults(ranks, best, alike, (names[0], *alike[names[0]]), gap)
@@ -243,9 +226,7 @@ def average_standings(place: Place, parts: Sequence[SystemStanding]) -> SystemSt
     if missing:
         return SystemStanding(*place, SystemHeadlineValue.none(system, missing[0].reason), group)
     mean = average_headline_components([part.headline.component for part in parts])
-    return SystemStanding(
-        *place, SystemHeadlineValue.of(system, mean, f"mean over {len(parts)} datasets"), group
-    )
+    return SystemStanding(*place, SystemHeadlineValue.of(system, mean, f"mean over {len(parts)} datasets"), group)
 
 
 _ITEMS = ("score", "names", "noise")
@@ -303,11 +284,7 @@ def _iterate_places_with_standings(run: LoadedRunData) -> Iterator[tuple[Place, 
 
 def _use_display_name_in_standing(standing: SystemStanding) -> SystemStanding:
     name = display_system_name(standing.system)
-    return (
-        standing
-        if name == standing.system
-        else replace(standing, headline=replace(standing.headline, system=name))
-    )
+    return standing if name == standing.system else replace(standing, headline=replace(standing.headline, system=name))
 
 
 def load_run_standings(run: LoadedRunData) -> tuple[SystemStanding, ...]:

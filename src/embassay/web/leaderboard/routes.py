@@ -34,12 +34,7 @@ from embassay.web.leaderboard.contract import (
     Leaderboard,
     convert_record_to_json,
 )
-from embassay.web.leaderboard.library import (
-    RunFolderSnapshot,
-    RunLibrary,
-    compare_board_systems,
-    make_system_card,
-)
+from embassay.web.leaderboard.library import RunFolderSnapshot, RunLibrary, compare_board_systems, make_system_card
 from embassay.web.leaderboard.page import (
     read_static_files,
     render_board_page,
@@ -48,14 +43,7 @@ from embassay.web.leaderboard.page import (
     render_system_page,
 )
 from embassay.web.leaderboard.table import LeaderboardSystemRow, make_board_cell
-from embassay.web.server import (
-    HEADERS,
-    HostAndBodyLimitMiddleware,
-    KeyedRateLimit,
-    Receive,
-    Send,
-    mask_client_address,
-)
+from embassay.web.server import HEADERS, HostAndBodyLimitMiddleware, KeyedRateLimit, Receive, Send, mask_client_address
 
 _FIELDS_IN_WORDS = """
     system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
@@ -127,14 +115,10 @@ def _format_board_cell_as_latex(made: BoardWithSources, column: BoardColumn, ind
     if cell.value is None:
         return escape_latex({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
     unit = MeasureFormat(column.factor, column.decimals, column.decimals) if column.factor != 1 else SCORE
-    return format_value_with_interval(
-        cell.value, cell.low, cell.high, unit, bold=index in made.board.top[column.key]
-    )
+    return format_value_with_interval(cell.value, cell.low, cell.high, unit, bold=index in made.board.top[column.key])
 
 
-def _iterate_board_cells(
-    made: BoardWithSources,
-) -> Iterator[tuple[int, LeaderboardSystemRow, BoardColumn, BoardCell]]:
+def _iterate_board_cells(made: BoardWithSources) -> Iterator[tuple[int, LeaderboardSystemRow, BoardColumn, BoardCell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _make_board_cell_with_all_digits(made, index, column)
@@ -179,9 +163,7 @@ def pack_response_body(body: str | bytes, media: str) -> CompressedResponseBody:
     zipped = gzip.compress(data, 6, mtime=0) if len(data) > _WORTH else None
     # Weak: the same tag stands for the body and for its zipped form.
     etag = f'W/"{hashlib.sha256(data).hexdigest()[:20]}"'
-    return CompressedResponseBody(
-        media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag
-    )
+    return CompressedResponseBody(media, data, zipped if zipped is not None and len(zipped) < len(data) else None, etag)
 
 
 def is_etag_known(etag: str, asked: str | None) -> bool:
@@ -253,9 +235,7 @@ def find_board_changes(old: Leaderboard | None, new: Leaderboard, since: str) ->
         return BoardChanges(since, new.stamp, False, new.status, new.updated)
     changed = _board_difference(old, new, since)
     size = len(
-        gzip.compress(
-            json.dumps(convert_record_to_json(changed), ensure_ascii=False).encode("utf-8", "replace"), 6
-        )
+        gzip.compress(json.dumps(convert_record_to_json(changed), ensure_ascii=False).encode("utf-8", "replace"), 6)
     )
     return changed if size <= MOST_BYTES else BoardChanges(since, new.stamp, True, new.status, new.updated)
 
@@ -347,13 +327,9 @@ class LeaderboardService:
             return None
         board = made.board if made is not None else None
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
-        return self.kept.get(
-            key, lambda: pack_response_body(render_board_page(board, view.boards, base=base), HTML)
-        )
+        return self.kept.get(key, lambda: pack_response_body(render_board_page(board, view.boards, base=base), HTML))
 
-    def _build_boards_overview_response(
-        self, names: Sequence[str], view: RunFolderSnapshot
-    ) -> CompressedResponseBody:
+    def _build_boards_overview_response(self, names: Sequence[str], view: RunFolderSnapshot) -> CompressedResponseBody:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
         return self.kept.get(
@@ -368,20 +344,12 @@ class LeaderboardService:
     def board(self, name: str) -> CompressedResponseBody | None:
         """The record of a board."""
         made = self.library.board(name)
-        return (
-            None
-            if made is None
-            else self.kept.get(("board", made.board.stamp), lambda: _pack_json(made.board))
-        )
+        return None if made is None else self.kept.get(("board", made.board.stamp), lambda: _pack_json(made.board))
 
     def cells(self, name: str, keys: Sequence[str]) -> CompressedResponseBody | None:
         """Some columns of a board; None for a column that it has not, or for too many."""
         made = self.library.board(name)
-        if (
-            made is None
-            or not set(keys) <= {column.key for column in made.board.columns}
-            or len(keys) > MOST_COLUMNS
-        ):
+        if made is None or not set(keys) <= {column.key for column in made.board.columns} or len(keys) > MOST_COLUMNS:
             return None
         wanted = tuple(dict.fromkeys(keys))
         return self.kept.get(
@@ -405,9 +373,7 @@ class LeaderboardService:
         names = {member.name for member in made.members} if made is not None else set()
         if made is None or a == b or not {a, b} <= names:
             return None
-        return self.kept.get(
-            ("compare", made.board.stamp, a, b), lambda: _pack_json(compare_board_systems(made, a, b))
-        )
+        return self.kept.get(("compare", made.board.stamp, a, b), lambda: _pack_json(compare_board_systems(made, a, b)))
 
     def build_system_card_response(self, name: str, system: str) -> CompressedResponseBody | None:
         """The record of one system."""
@@ -426,9 +392,7 @@ class LeaderboardService:
         if made is None or kind not in _FILES:
             return None
         write, media = _FILES[kind]
-        return self.kept.get(
-            ("download", kind, made.board.stamp), lambda: pack_response_body(write(made), media)
-        )
+        return self.kept.get(("download", kind, made.board.stamp), lambda: pack_response_body(write(made), media))
 
     def report(self, run: str) -> CompressedResponseBody | None:
         """The report of a run, read from its folder."""
@@ -444,28 +408,16 @@ class LeaderboardService:
         except OSError:
             return None
 
-    def _make_compressed_board_cells(
-        self, made: BoardWithSources, wanted: Sequence[str]
-    ) -> CompressedResponseBody:
+    def _make_compressed_board_cells(self, made: BoardWithSources, wanted: Sequence[str]) -> CompressedResponseBody:
         columns = [column for column in made.joined.columns if column.key in wanted]
         standings = made.joined.compute_column_standings(self.library.replicates, columns)
         part, _ = make_board_column_data(
-            made.joined,
-            made.members,
-            columns,
-            standings,
-            self.library.tests,
-            alike=(),
-            stamp=made.board.stamp,
+            made.joined, made.members, columns, standings, self.library.tests, alike=(), stamp=made.board.stamp
         )
         return _pack_json(part)
 
     def _pack_cached_system_answer(
-        self,
-        name: str,
-        system: str,
-        what: str,
-        make: Callable[[Any, RunFolderSnapshot], CompressedResponseBody],
+        self, name: str, system: str, what: str, make: Callable[[Any, RunFolderSnapshot], CompressedResponseBody]
     ) -> CompressedResponseBody | None:
         view = self.library.wait_for_snapshot()
         made = self.library.board(name, view)
@@ -477,10 +429,7 @@ class LeaderboardService:
 
 def _pack_json(record: Any) -> CompressedResponseBody:
     return pack_response_body(
-        json.dumps(
-            convert_record_to_json(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")
-        ),
-        JSON,
+        json.dumps(convert_record_to_json(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
     )
 
 
@@ -592,9 +541,7 @@ def _send_packed_body(
     if is_etag_known(packed.etag, request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)
     if packed.zipped is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
-        return Response(
-            packed.zipped, media_type=packed.media, headers={**headers, "content-encoding": "gzip"}
-        )
+        return Response(packed.zipped, media_type=packed.media, headers={**headers, "content-encoding": "gzip"})
     return Response(packed.body, media_type=packed.media, headers=headers)
 
 
@@ -605,9 +552,7 @@ def _takes_gzip(accepted: str) -> bool:
     (True, False, False)
     """
     offers = (offer.replace(" ", "").partition(";q=") for offer in accepted.lower().split(","))
-    return any(
-        name in ("gzip", "*") and quality not in ("0", "0.0", "0.00", "0.000") for name, _, quality in offers
-    )
+    return any(name in ("gzip", "*") and quality not in ("0", "0.0", "0.00", "0.000") for name, _, quality in offers)
 
 
 def _send_static_file(request: Request, name: str) -> Response:
@@ -689,9 +634,7 @@ def make_library_app(library: RunLibrary, options: LeaderboardOptions) -> ProxyP
         lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
     LeaderboardRoutes(LeaderboardService(library)).add_routes(app)
-    return ProxyPrefixStripper(
-        HostAndBodyLimitMiddleware(app, options, choose_headers_for_path), options.root_path
-    )
+    return ProxyPrefixStripper(HostAndBodyLimitMiddleware(app, options, choose_headers_for_path), options.root_path)
 
 
 class ProxyPrefixStripper:

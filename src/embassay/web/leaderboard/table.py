@@ -97,10 +97,7 @@ def make_board_columns(kind: str, runs: Sequence[LoadedRunData]) -> tuple[BoardC
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {
-        column.key
-        for column in _pick_overview_columns(kind, columns, _find_columns_with_score_interval(runs))
-    }
+    shown = {column.key for column in _pick_overview_columns(kind, columns, _find_columns_with_score_interval(runs))}
     ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
     marked = [replace(column, overview=column.key in shown) for column in ordered]
     first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
@@ -140,9 +137,7 @@ AGREED = "high_agreement"
 def _people_agreed_mean_columns(columns: Sequence[BoardColumn]) -> Iterator[BoardColumn]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
     headlines = {
-        column.task: column
-        for column in columns
-        if not column.dataset and not column.measure.startswith(_PARTIAL)
+        column.task: column for column in columns if not column.dataset and not column.measure.startswith(_PARTIAL)
     }
     agreed = [
         column
@@ -150,9 +145,7 @@ def _people_agreed_mean_columns(columns: Sequence[BoardColumn]) -> Iterator[Boar
         if column.trust == "high" and column.measure == _find_measure_of_task_mean(headlines, column)
     ]
     for task, whole in headlines.items():
-        parts = tuple(
-            find_column_task_dataset_measure(column) for column in agreed if task in (OVERALL, column.task)
-        )
+        parts = tuple(find_column_task_dataset_measure(column) for column in agreed if task in (OVERALL, column.task))
         if parts:
             yield replace(
                 whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
@@ -190,9 +183,7 @@ def _list_task_dataset_measures(runs: Sequence[LoadedRunData]) -> list[Place]:
             places[OVERALL, "", OVERALL] = None
     order = {
         task: place
-        for place, task in enumerate(
-            [OVERALL, *(n for r in runs for n in list_task_titles_and_measures(r.kind))]
-        )
+        for place, task in enumerate([OVERALL, *(n for r in runs for n in list_task_titles_and_measures(r.kind))])
     }
     return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
@@ -210,9 +201,7 @@ def _make_short_place_addresses(kind: str, places: Sequence[Place]) -> dict[Plac
         return headlines.get(task) != measure and (task in headlines or shared[task, dataset] > 1)
 
     return {
-        place: "/".join(
-            part for part in (*place[:2], place[2] if is_measure_needed_in_key(place) else "") if part
-        )
+        place: "/".join(part for part in (*place[:2], place[2] if is_measure_needed_in_key(place) else "") if part)
         for place in places
     }
 
@@ -226,27 +215,19 @@ def _find_columns_with_score_interval(runs: Sequence[LoadedRunData]) -> frozense
     )
 
 
-def _pick_overview_columns(
-    kind: str, columns: Sequence[BoardColumn], sure: Collection[Place]
-) -> Sequence[BoardColumn]:
+def _pick_overview_columns(kind: str, columns: Sequence[BoardColumn], sure: Collection[Place]) -> Sequence[BoardColumn]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
     names = {
         OVERALL: OVERALL,
         **{task: headline for task, (_, headline) in list_task_titles_and_measures(kind).items()},
     }
     over = [
-        column
-        for column in columns
-        if not column.dataset and names.get(column.task, column.measure) == column.measure
+        column for column in columns if not column.dataset and names.get(column.task, column.measure) == column.measure
     ]
     first: dict[str, BoardColumn] = {}
     for column in over:
         first.setdefault(column.task, column)
-    lost = [
-        column
-        for column in columns
-        if (column.task, column.dataset, column.measure) == (OVERALL, "", "delta")
-    ]
+    lost = [column for column in columns if (column.task, column.dataset, column.measure) == (OVERALL, "", "delta")]
     chosen = [*first.values(), *(lost if kind == "pteb" else ())]
     if any(column.task != OVERALL for column in chosen):
         return chosen[:MOST_SHOWN]
@@ -329,9 +310,7 @@ def _mean_over_parts_cell(entrant: BoardSystemWithRun, column: BoardColumn) -> B
     if len(pairs) < len(scores):
         state: State = "running" if entrant.run.is_running else "partial" if pairs else "none"
         return _empty_cell(state, f"{len(pairs)} of {numbers.format_noun_count(len(scores), 'dataset')}")
-    return BoardCell(
-        sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
-    )
+    return BoardCell(sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", "")
 
 
 def _find_score_of_task_with_one_dataset(entrant: BoardSystemWithRun, place: Place) -> Score | None:
@@ -361,9 +340,7 @@ def _list_failed_cells(work: Sequence[RunFolderCellStatus]) -> list[RunFolderCel
     return [part for part in work if part.status == "failed"]
 
 
-def _missing_value_cell(
-    entrant: BoardSystemWithRun, work: Sequence[RunFolderCellStatus], place: Place
-) -> BoardCell:
+def _missing_value_cell(entrant: BoardSystemWithRun, work: Sequence[RunFolderCellStatus], place: Place) -> BoardCell:
     """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
     failed, waiting = _list_failed_cells(work), _list_waiting_cells(work)
     if failed:
@@ -444,9 +421,7 @@ class DataVersionRuns:
     def compute_column_standings(self, replicates: RunStandingsCache, columns: Sequence[BoardColumn]) -> At:
         """Standings at some columns, each system's from the run that speaks for it."""
         places = frozenset(
-            place
-            for column in columns
-            for place in column.parts or (find_column_task_dataset_measure(column),)
+            place for column in columns for place in column.parts or (find_column_task_dataset_measure(column),)
         )
         speaking: dict[str, set[str]] = {}
         for entrant in self.entering_systems:
@@ -471,9 +446,7 @@ class DataVersionRuns:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        members = [
-            self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entering_systems
-        ]
+        members = [self._make_placed_system(entrant, groups.get(entrant.name)) for entrant in self.entering_systems]
         return tuple(sorted(members, key=self._make_board_system_sort_key))
 
     def _make_placed_system(self, entrant: BoardSystemWithRun, group: str | None) -> LeaderboardSystemRow:

@@ -60,19 +60,12 @@ def test_marks_in_a_table(empty, file):
     body = "".join(f'search-0{at},ann,"{text}"\n' for at, text in marks.items())
     done = import_files(empty, [file(HEAD + body)])
     (path,) = done.written
-    assert {str(json.loads(line)["value"]) for line in path.read_text().splitlines()} == {
-        "[1, 0, 0, 0, 0, 0, 1]"
-    }
+    assert {str(json.loads(line)["value"]) for line in path.read_text().splitlines()} == {"[1, 0, 0, 0, 0, 0, 1]"}
     assert done.open == {("ann", "search"): 2}
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "item_id;value\nmood-00;2\n",
-        "\ufeffitem_id\tvalue\r\nmood-00\t2\r\n",
-        " Item_ID , Value \nmood-00,2\n",
-    ],
+    "text", ["item_id;value\nmood-00;2\n", "\ufeffitem_id\tvalue\r\nmood-00\t2\r\n", " Item_ID , Value \nmood-00,2\n"]
 )
 def test_tables_of_other_countries(empty, file, text):
     """Semicolons, tabs, a byte order mark, Windows' line ends, capitals."""
@@ -152,9 +145,7 @@ ROWS = st.builds(
     AnnotationRow,
     item_id=WORDS.map(lambda text: f"i{text}i"),
     annotator_id=WORDS.map(lambda text: f"a{text}a"),
-    value=st.one_of(
-        st.integers(), WORDS.map(lambda text: f"{text}x"), st.lists(st.integers(0, 1), min_size=1)
-    ),
+    value=st.one_of(st.integers(), WORDS.map(lambda text: f"{text}x"), st.lists(st.integers(0, 1), min_size=1)),
     seconds=st.one_of(st.none(), st.floats(0, 1e6)),
     flag=WORDS,
     comment=WORDS,
@@ -171,9 +162,7 @@ def test_any_text_survives_a_table(tmp_path_factory, rows):
     assert [[getattr(one, name) for name in told] for one in found] == [
         [getattr(row, name) for name in told] for row in rows
     ]
-    texts = [
-        (one.value, row.value) for one, row in zip(found, rows, strict=True) if isinstance(row.value, str)
-    ]
+    texts = [(one.value, row.value) for one, row in zip(found, rows, strict=True) if isinstance(row.value, str)]
     assert all(there == here for there, here in texts)
 
 

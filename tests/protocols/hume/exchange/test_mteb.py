@@ -37,12 +37,7 @@ def test_read_back_to_the_same_numbers(study, rows, tmp_path):
     found = {one.dataset: one for one in read_results(tmp_path / "results")}
     for name, one in found.items():
         people, agreement = scored(study, rows, name)
-        assert (one.system, one.revision, one.lang, one.subset) == (
-            "baseline/Human",
-            "2026_11",
-            "eng",
-            "default",
-        )
+        assert (one.system, one.revision, one.lang, one.subset) == ("baseline/Human", "2026_11", "eng", "default")
         assert one.main_score == people.score()
         renamed = {"mrr_at_10": "mrr@10", "ndcg_at_10": "ndcg@10"}
         scores = {renamed.get(key, key): value for key, value in people.scores().items()}
@@ -59,8 +54,7 @@ def test_published_names_of_agreement(study, rows, tmp_path):
     export(study, "mteb", tmp_path)
     place = tmp_path / "baseline__Human" / "1"
     blocks = {
-        path.stem: json.loads(path.read_text())["scores"]["test"][0]["agreement"]
-        for path in place.glob("[!m]*.json")
+        path.stem: json.loads(path.read_text())["scores"]["test"][0]["agreement"] for path in place.glob("[!m]*.json")
     }
     blocks["mood"] = json.loads((place / "mood.json").read_text())["scores"]["test"][0]["agreement"]
     published = {
@@ -97,11 +91,7 @@ def test_languages_of_a_dataset_share_a_file(tmp_path):
     items = [row for _, row in read_jsonl_rows(source / "items.jsonl", ShownItemRow)]
     gold = [row for _, row in read_jsonl_rows(source / "gold.jsonl", ItemGoldAnswer)]
     tasks = [task.model_copy(update={"name": f"pairs-{lang}", "lang": lang}) for lang in ("eng", "ara")]
-    both = [
-        row.model_copy(update={"id": f"{one.lang}-{row.id}", "task": one.name})
-        for one in tasks
-        for row in items
-    ]
+    both = [row.model_copy(update={"id": f"{one.lang}-{row.id}", "task": one.name}) for one in tasks for row in items]
     golds = [row.model_copy(update={"id": f"{one.lang}-{row.id}"}) for one in tasks for row in gold]
     study = write_study(tmp_path / "two", folder.study.model_copy(update={"tasks": tasks}), both, golds)
     rows = [
@@ -113,10 +103,7 @@ def test_languages_of_a_dataset_share_a_file(tmp_path):
     done = export(study, "mteb", tmp_path / "out")
     assert [path.name for path in done.files] == ["pairs.json", "model_meta.json"]
     entries = json.loads(done.files[0].read_text())["scores"]["test"]
-    assert [(one["hf_subset"], one["languages"]) for one in entries] == [
-        ("eng", ["eng-Latn"]),
-        ("ara", ["ara-Arab"]),
-    ]
+    assert [(one["hf_subset"], one["languages"]) for one in entries] == [("eng", ["eng-Latn"]), ("ara", ["ara-Arab"])]
     assert [one.lang for one in read_results(tmp_path / "out")] == ["eng", "ara"]
 
 

@@ -27,9 +27,7 @@ def out_of(study, form, folder):
     out = folder / "out" if form in ("label-studio", "argilla") else folder / f"out.{form}"
     done = export(study, form, out, answers=True)
     return [
-        path
-        for path in done.files
-        if path.suffix != ".xml" and not path.name.endswith(("settings.json", "users.json"))
+        path for path in done.files if path.suffix != ".xml" and not path.name.endswith(("settings.json", "users.json"))
     ]
 
 
@@ -81,9 +79,7 @@ def test_a_spreadsheet_sees_no_formula(study, rows, tmp_path):
 def test_configuration_has_every_choice(study, rows, tmp_path):
     """Names of labels with their stored value, levels with their meaning, two choices for each document, in XML."""
     export(study, "label-studio", tmp_path / "out")
-    parsed = {
-        path.name.partition(".")[0]: ET.parse(path).getroot() for path in (tmp_path / "out").glob("*.xml")
-    }
+    parsed = {path.name.partition(".")[0]: ET.parse(path).getroot() for path in (tmp_path / "out").glob("*.xml")}
     moods = [(one.get("value"), one.get("alias")) for one in parsed["mood"].iter("Choice")]
     assert moods == [("sadness", "0"), ("joy", "1"), ("anger", "2")]
     levels = [(one.get("value"), one.get("alias")) for one in parsed["pairs"].iter("Choice")]

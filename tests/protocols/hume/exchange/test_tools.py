@@ -54,9 +54,7 @@ def test_users_of_label_studio(taken):
     """A number, or an object with an e-mail address; renamed if need be."""
     document = [
         task(
-            "mood-00",
-            annotation(choice("joy"), by=3),
-            annotation(choice("0"), by={"id": 4, "email": "b@example.com"}),
+            "mood-00", annotation(choice("joy"), by=3), annotation(choice("0"), by={"id": 4, "email": "b@example.com"})
         ),
         task("mood-01", annotation(choice("2"), by=3)),
     ]
@@ -68,9 +66,7 @@ def test_users_of_label_studio(taken):
 
 def test_times_of_label_studio(taken):
     """`lead_time` is seconds; when it was made is when it was answered."""
-    _, rows = taken(
-        [task("mood-00", annotation(choice("joy"), lead_time=4.288, created_at="2026-01-01T00:00:00Z"))]
-    )
+    _, rows = taken([task("mood-00", annotation(choice("joy"), lead_time=4.288, created_at="2026-01-01T00:00:00Z"))])
     row = rows["1", "mood-00"]
     assert (row["seconds"], row["ts"], row["kind"]) == (4.288, "2026-01-01T00:00:00Z", "person")
 
@@ -112,10 +108,7 @@ def test_skips_repeats_drafts_and_predictions(taken):
 )
 def test_the_latest_annotation_is_that_of_the_latest_instant(taken, first, second, counts):
     """Whatever time zones it is written in, UTC where none; where a time is none, the later in the file."""
-    annotations = [
-        annotation(choice("joy"), updated_at=first),
-        annotation(choice("anger"), updated_at=second),
-    ]
+    annotations = [annotation(choice("joy"), updated_at=first), annotation(choice("anger"), updated_at=second)]
     _, rows = taken([task("mood-01", *annotations)])
     assert rows["1", "mood-01"]["value"] == {"first": 1, "second": 2}[counts]
 
@@ -144,10 +137,7 @@ def test_marks_numbers_and_levels(taken):
         (task("mood-00", annotation(choice("joy"), by=None)), "no annotator is named"),
         (task("mood-00", {"result": "joy"}), "its result is not a list"),
         (task("mood-00", annotation({"from_name": "label"})), "lacks a type or a value"),
-        (
-            task("mood-00", annotation({**choice("joy"), "value": {"choices": ["joy", "anger"]}})),
-            "several values",
-        ),
+        (task("mood-00", annotation({**choice("joy"), "value": {"choices": ["joy", "anger"]}})), "several values"),
     ],
 )
 def test_mistakes_of_label_studio(taken, empty, one, told):
@@ -204,10 +194,7 @@ def test_the_three_shapes_of_argilla(taken, tmp_path):
     ("one", "told"),
     [
         (record("mood-99", {}), r"record 1 \(mood-99\): its item is not"),
-        (
-            record("mood-00", {"label": [{"value": "1", "user_id": "u", "status": "late"}]}),
-            "unknown response status",
-        ),
+        (record("mood-00", {"label": [{"value": "1", "user_id": "u", "status": "late"}]}), "unknown response status"),
         (record("mood-00", {"label": [{"value": "9", "user_id": "u"}]}), "the answer to mood-00 is '9'"),
         (record("mood-00", {"label": [{"value": "1", "user_id": "u"}] * 2}), "user u answered label twice"),
         (

@@ -89,17 +89,10 @@ def test_gold_is_never_sent_and_words_are_those_of_people(study, known):
         assert body["temperature"] == 0
         assert 0 <= body["seed"] < 2**31
         assert body["response_format"]["json_schema"]["strict"]
-    moods = [
-        body for body in bodies if "label" in body["response_format"]["json_schema"]["schema"]["properties"]
-    ]
+    moods = [body for body in bodies if "label" in body["response_format"]["json_schema"]["schema"]["properties"]]
     told, said = (message["content"] for message in moods[0]["messages"])
     task = folder.study.task("mood")
-    for words in (
-        task.title,
-        task.question,
-        task.guidelines,
-        *(f"{one.name}: {one.description}" for one in LABELS),
-    ):
+    for words in (task.title, task.question, task.guidelines, *(f"{one.name}: {one.description}" for one in LABELS)):
         assert words in told
     assert "A practice text." not in told
     assert '<b>bold & "quoted"</b>, line\ntwo' in said
@@ -108,9 +101,7 @@ def test_gold_is_never_sent_and_words_are_those_of_people(study, known):
 
 def test_faults_on_the_way_change_nothing(study, known):
     """429, 500, 503, cut answers and connections: retried below, and the scores are those without faults."""
-    faults = Faults(
-        refused=0.08, refused_until=0.08, broken=0.08, overloaded=0.05, truncated=0.08, reset=0.08, seed=3
-    )
+    faults = Faults(refused=0.08, refused_until=0.08, broken=0.08, overloaded=0.05, truncated=0.08, reset=0.08, seed=3)
     with StubServer(chat=annotating(known, **NOISE), faults=faults) as stub:
         outcome = ask(study, stub)
         assert stub.injected.total() > 5
@@ -293,9 +284,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without(study, known):
     with StubServer(chat=behaviour) as stub:
         outcome = ask(study, stub, tasks=("mood",))
     assert outcome.annotated[0].statuses == {"ok": 12}
-    assert json.loads(outcome.annotated[0].file.with_suffix(".json").read_text())["not_taken"] == [
-        "temperature"
-    ]
+    assert json.loads(outcome.annotated[0].file.with_suffix(".json").read_text())["not_taken"] == ["temperature"]
 
 
 def test_two_models_and_two_modes_are_kept_apart(study, known):

@@ -39,9 +39,7 @@ def _items(n: int, wrong: int = 0) -> tuple[dict[str, list[str]], dict[str, str]
 
 def test_draws_that_disagree_are_peoples() -> None:
     """Equal draws stand, others wait for people, and what could not be read does."""
-    found = divide_task_items(
-        "t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL
-    )
+    found = divide_task_items("t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL)
     assert found.why == {"x": "agreed", "y": "disagree", "z": "unread"}
     assert found.values == {"x": "a"}
     assert found.open == ("y", "z")
@@ -101,16 +99,11 @@ def test_the_sample_depends_on_nothing_but_the_seed() -> None:
     assert other != first
 
 
-@given(
-    st.lists(st.lists(st.sampled_from("ab"), min_size=2, max_size=4), min_size=1, max_size=40),
-    st.floats(0, 1),
-)
+@given(st.lists(st.lists(st.sampled_from("ab"), min_size=2, max_size=4), min_size=1, max_size=40), st.floats(0, 1))
 def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     """Each has one reason; a value or a place in the queue, never both; people's share is of all items."""
     named = {f"i{place}": own for place, own in enumerate(draws)}
-    found = divide_task_items(
-        "t", "classification", named, {}, LlmAnswerAcceptanceOptions(check=check, least=1)
-    )
+    found = divide_task_items("t", "classification", named, {}, LlmAnswerAcceptanceOptions(check=check, least=1))
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
@@ -156,9 +149,9 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
     (found,) = divide_study_tasks(folder)
     assert found.why[items[0]] == "disagree"
-    assert found.count_items_people_can_skip + sum(
-        why in ("check", "disagree") for why in found.why.values()
-    ) == len(items)
+    assert found.count_items_people_can_skip + sum(why in ("check", "disagree") for why in found.why.values()) == len(
+        items
+    )
     assert found.contradicted is not None
     write_hybrid_answers(tmp_path / "hybrid.jsonl", [found])
     assert len((tmp_path / "hybrid.jsonl").read_text("utf-8").splitlines()) == len(items)
@@ -169,12 +162,9 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     (alone,) = divide_study_tasks(read_study(simulated))
     assert alone.contradicted is None
     assert len(alone.open) == len(items) - alone.count_items_people_can_skip
-    assert (
-        alone.scripts == make_records_of_tasks_divided_with_llm([alone])[0].scripts == tuple(sorted(PEOPLE))
-    )
+    assert alone.scripts == make_records_of_tasks_divided_with_llm([alone])[0].scripts == tuple(sorted(PEOPLE))
     told = " ".join(
-        str(block)
-        for block in view_items_divided_between_llm_people(make_records_of_tasks_divided_with_llm([alone]))
+        str(block) for block in view_items_divided_between_llm_people(make_records_of_tasks_divided_with_llm([alone]))
     )
     assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
@@ -182,12 +172,7 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     # The record of it is that of the terminal, and with a scoring comes to the run's page.
     write_tasks_divided_with_llm(path, make_records_of_tasks_divided_with_llm([found]))
     (row,) = read_tasks_divided_with_llm(path)
-    assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
-        "stub",
-        len(items),
-        len(found.open),
-        len(items),
-    )
+    assert (row.llm, row.items, row.open, sum(row.counts.values())) == ("stub", len(items), len(found.open), len(items))
     assert row.contradicted.value == found.contradicted.value
     run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
     assert read_tasks_divided_with_llm(run.path) == (row,)

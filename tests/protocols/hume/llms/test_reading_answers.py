@@ -27,8 +27,7 @@ ABC = make_letter_labels(3)
 
 
 @pytest.mark.parametrize(
-    "text",
-    ['{"label": "joy"}', '```json\n{"label": "Joy"}\n```', "joy", '"joy".', '{"label": "1"}', '{"label": 1}'],
+    "text", ['{"label": "joy"}', '```json\n{"label": "Joy"}\n```', "joy", '"joy".', '{"label": "1"}', '{"label": 1}']
 )
 def test_labels(text):
     """In an object, in a fence, bare, in any case, or by the stored value."""
@@ -71,18 +70,7 @@ def test_ratings(text, value):
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "6",
-        "-1",
-        "NaN",
-        '{"rating": Infinity}',
-        "4/5",
-        "about 4",
-        '{"rating": true}',
-        '{"rating": [4]}',
-        "1e999",
-    ],
+    "text", ["6", "-1", "NaN", '{"rating": Infinity}', "4/5", "about 4", '{"rating": true}', '{"rating": [4]}', "1e999"]
 )
 def test_no_ratings(text):
     with pytest.raises(UnreadableLlmAnswerError):
@@ -94,14 +82,7 @@ def test_orders():
     assert read_document_order('{"ranking": ["c", "A", "b"]}', ABC) == DocumentOrder((2, 0, 1))
     assert read_document_order('["B"]', ABC) == DocumentOrder((1, 0, 2), 2, 0)
     assert read_document_order('{"ranking": ["B", "B", "Z", "A"]}', ABC) == DocumentOrder((1, 0, 2), 1, 2)
-    for text in (
-        '{"ranking": []}',
-        '{"ranking": ["Z"]}',
-        '{"ranking": "A"}',
-        "A, B, C",
-        "{",
-        '{"ranking": [1, 2]}',
-    ):
+    for text in ('{"ranking": []}', '{"ranking": ["Z"]}', '{"ranking": "A"}', "A, B, C", "{", '{"ranking": [1, 2]}'):
         with pytest.raises(UnreadableLlmAnswerError):
             read_document_order(text, ABC)
 

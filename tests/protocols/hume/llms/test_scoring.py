@@ -26,9 +26,7 @@ def row(item, value=None, status="ok", run=0, mode="ranking"):
 def test_unread_labels_are_wrong_and_are_no_label():
     """Accuracy over all items; macro F1 over the labels that there are."""
     gold = {"a": 0, "b": 1, "c": 1, "d": 0}
-    found = score_llm_answers(
-        MOOD, gold, [row("a", 0), row("b", "1"), row("c", status="unparsed"), row("d", 1)]
-    )
+    found = score_llm_answers(MOOD, gold, [row("a", 0), row("b", "1"), row("c", status="unparsed"), row("d", 1)])
     assert found.score == 0.5
     assert found.failed == 1
     assert found.scores["f1"] == pytest.approx(
@@ -59,9 +57,7 @@ def test_rankings_and_marks():
     )
     marked = score_llm_answers(SEARCH, gold, [row("q", [1, 1, 0, 1, 0, 0, 0], mode="binary")])
     assert marked.score == pytest.approx(0.587302, abs=1e-6)
-    assert score_llm_answers(
-        SEARCH, gold, [row("q", status="unparsed", mode="binary")]
-    ).score == pytest.approx(3 / 7)
+    assert score_llm_answers(SEARCH, gold, [row("q", status="unparsed", mode="binary")]).score == pytest.approx(3 / 7)
 
 
 def test_runs_are_averaged():

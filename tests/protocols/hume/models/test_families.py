@@ -103,9 +103,7 @@ def test_clustering_is_k_means_with_as_many_clusters_as_gold(folder: StudyFolder
     texts = [item.payload["text"] for item in items]
     model = MiniBatchKMeans(3, batch_size=500, n_init="auto", random_state=1337)
     clusters = model.fit_predict(vectors(texts).astype(np.float32))
-    assert found.scores[0].value == pytest.approx(
-        v_measure_score([gold[item.id] for item in items], clusters)
-    )
+    assert found.scores[0].value == pytest.approx(v_measure_score([gold[item.id] for item in items], clusters))
     assert evaluated(folder, "groups", "jaccard").scores[0].method.startswith("complete linkage")
 
 
@@ -116,12 +114,8 @@ def test_classification_is_the_mean_of_ten_draws(folder: StudyFolder) -> None:
     asked, right = vectors([item.payload["text"] for item in items]).astype(np.float32), []
     for repeat in range(10):
         rows = draw_training_rows(training, repeat, 1337, "topic")
-        texts, labels = (
-            [column[row] for row in rows] for column in (training.rows.texts, training.rows.labels)
-        )
-        model = LogisticRegression(max_iter=100, random_state=1337).fit(
-            vectors(texts).astype(np.float32), labels
-        )
+        texts, labels = ([column[row] for row in rows] for column in (training.rows.texts, training.rows.labels))
+        model = LogisticRegression(max_iter=100, random_state=1337).fit(vectors(texts).astype(np.float32), labels)
         right.append(model.predict(asked) == np.array([gold[item.id] for item in items]))
     assert found.scores[0].value == pytest.approx(np.mean(right))
     assert list(column(found, "correct").values()) == pytest.approx(np.mean(right, axis=0).tolist())
@@ -145,9 +139,7 @@ def test_draws_are_equal_per_label_and_differ(folder: StudyFolder) -> None:
         labels = [training.rows.labels[row] for row in rows]
         assert {label: labels.count(label) for label in labels} == {"food": 4, "music": 4, "sport": 4}
     assert len({tuple(rows) for rows in draws}) == 3
-    assert (
-        draw_training_rows(training, 0, 1, "topic") == draws[0] != draw_training_rows(training, 0, 2, "topic")
-    )
+    assert draw_training_rows(training, 0, 1, "topic") == draws[0] != draw_training_rows(training, 0, 2, "topic")
 
 
 def test_no_item_is_trained_on(folder: StudyFolder) -> None:
@@ -162,9 +154,7 @@ def test_no_item_is_trained_on(folder: StudyFolder) -> None:
 
 
 def test_only_the_training_split_is_learnt_from(folder: StudyFolder) -> None:
-    assert {int(one[1:]) < 90 for one in find_training_rows(folder.task("topic"), (), None).rows.ids} == {
-        True
-    }
+    assert {int(one[1:]) < 90 for one in find_training_rows(folder.task("topic"), (), None).rows.ids} == {True}
 
 
 @pytest.mark.parametrize(("name", "expected"), [
@@ -172,9 +162,7 @@ def test_only_the_training_split_is_learnt_from(folder: StudyFolder) -> None:
     ("TweetSentimentExtraction", 32), ("MultilingualSentiment", OTHERS),
 ])  # fmt: skip
 def test_training_texts_per_label_as_in_the_paper(folder: StudyFolder, name: str, expected: int) -> None:
-    assert (
-        get_paper_training_texts_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
-    )
+    assert get_paper_training_texts_per_label(folder.task("topic").model_copy(update={"name": name})) == expected
 
 
 def test_a_source_that_is_gone(folder: StudyFolder) -> None:
@@ -202,9 +190,7 @@ def test_a_sampled_task_finds_its_source_as_it_was() -> None:
 def test_a_changed_source_is_noted(folder: StudyFolder) -> None:
     task = folder.task("topic")
     other = task.model_copy(update={"source": task.source.model_copy(update={"fingerprint": "other"})})
-    assert find_training_rows(other, (), None).notes == (
-        "the source has changed since the study was sampled",
-    )
+    assert find_training_rows(other, (), None).notes == ("the source has changed since the study was sampled",)
 
 
 @pytest.mark.parametrize(("task", "payload", "what"), [
@@ -215,8 +201,5 @@ def test_items_that_lack_a_text(folder: StudyFolder, task: str, payload: dict[st
     gold: dict[str, Any] = {"pairs": 1.0, "topic": "food", "search": (1, 0)}
     with pytest.raises(DataError, match=what):
         build_evaluation_data_from_gold(
-            folder.task(task),
-            [StudyItem("1", task, "eng", payload)],
-            {"1": gold[task]},
-            StudyTaskEvaluationSettings(),
+            folder.task(task), [StudyItem("1", task, "eng", payload)], {"1": gold[task]}, StudyTaskEvaluationSettings()
         )

@@ -14,9 +14,7 @@ SYSTEMS = {name: open_system(name, tokenizer=open_tokenizer("words")) for name i
 
 def labelled(n):
     ids = tuple(map(str, range(n)))
-    return LabelledTexts(
-        ids, ("some words of a text " * 10,) * n, tuple(str(i % 2) for i in range(n)), ("",) * n
-    )
+    return LabelledTexts(ids, ("some words of a text " * 10,) * n, tuple(str(i % 2) for i in range(n)), ("",) * n)
 
 
 def test_it_grows_with_the_items_of_every_kind():

@@ -77,10 +77,7 @@ def printed(reference: Path, number: int) -> list[dict[str, str]]:
 def written(table: ColumnTable) -> list[dict[str, str]]:
     """The table as people read it."""
     return [
-        {
-            column.name: column.format_value_for_people(value)
-            for column, value in zip(table.columns, row, strict=True)
-        }
+        {column.name: column.format_value_for_people(value) for column, value in zip(table.columns, row, strict=True)}
         for row in table.rows
     ]
 
@@ -98,24 +95,14 @@ def test_table1_has_all_210_cells(matrix: ModelAndPeopleScores, reference: Path)
     assert [pair for pair in both if pair[0] != pair[1]] == []
 
 
-def test_tables_4_to_7_have_all_224_cells(
-    published: tuple[PublishedEvaluation, ...], reference: Path
-) -> None:
-    tables = {
-        number: dataset_scores_table(f, published, every_subset=True) for f, number in DATASET_TABLES.items()
-    }
-    both = [
-        pair
-        for number, t in tables.items()
-        for pair in cells(written(t), printed(reference, number), "model")
-    ]
+def test_tables_4_to_7_have_all_224_cells(published: tuple[PublishedEvaluation, ...], reference: Path) -> None:
+    tables = {number: dataset_scores_table(f, published, every_subset=True) for f, number in DATASET_TABLES.items()}
+    both = [pair for number, t in tables.items() for pair in cells(written(t), printed(reference, number), "model")]
     assert len(both) == 224
     assert [pair for pair in both if pair[0] != pair[1]] == []
 
 
-def test_corrected_tables_differ_in_24_cells(
-    published: tuple[PublishedEvaluation, ...], reference: Path
-) -> None:
+def test_corrected_tables_differ_in_24_cells(published: tuple[PublishedEvaluation, ...], reference: Path) -> None:
     """Without French: two datasets, of the twelve models whose files have it."""
     differ = []
     for family, number in DATASET_TABLES.items():
@@ -173,8 +160,7 @@ def test_wins(matrix: ModelAndPeopleScores) -> None:
         rates = count_people_wins_by_group(every, by)
         groups = dict.fromkeys(one.group for one in rates)
         return {
-            g: [x.wins for x in rates if x.group == g] + [x.pairs for x in rates if x.group == g][:1]
-            for g in groups
+            g: [x.wins for x in rates if x.group == g] + [x.pairs for x in rates if x.group == g][:1] for g in groups
         }
 
     assert wins("family") == {
@@ -193,17 +179,13 @@ def test_people_lead_four_columns(matrix: ModelAndPeopleScores) -> None:
         for name, wanted in make_pair_filters_by_column(matrix).items()
         if name != "overall"
     }
-    ahead = [
-        name for name, mean in means.items() if all(mean[HUMAN] > mean[model] for model in matrix.models)
-    ]
+    ahead = [name for name, mean in means.items() if all(mean[HUMAN] > mean[model] for model in matrix.models)]
     assert ahead == ["classification_ara", "classification_nob", "classification_rus", "sts_ara"]
 
 
 def test_gaps_ranks_and_ranges(matrix: ModelAndPeopleScores) -> None:
     at = {(one.pair.dataset, one.pair.lang): one for one in rank_people_on_every_pair(matrix)}
-    assert [
-        round_to_points_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))
-    ] == [
+    assert [round_to_points_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))] == [
         26.7,
         -35.4,
     ]
@@ -267,9 +249,7 @@ def test_low_and_high_agreement(records: tuple[DatasetLanguageRecord, ...]) -> N
     assert [pair.name for pair in records if pair.superhuman_on_noise] == names["low"]
 
 
-def test_other_systems_take_no_part(
-    published: tuple[PublishedEvaluation, ...], matrix: ModelAndPeopleScores
-) -> None:
+def test_other_systems_take_no_part(published: tuple[PublishedEvaluation, ...], matrix: ModelAndPeopleScores) -> None:
     assert len(list_systems_outside_study(published)) == 6
     assert matrix.values.shape == (13, 26)
     assert set(matrix.models) == {model.short for model in load_hume_paper_study().models}
@@ -277,10 +257,7 @@ def test_other_systems_take_no_part(
 
 def test_the_long_frame_holds_annotators_and_agreement(published: tuple[PublishedEvaluation, ...]) -> None:
     frame = long_frame(published).filter(system="baseline/Human", revision="2025_09_25", dataset="SICK-R")
-    assert frame.filter(kind="experiment", metric="spearman")["value"].round(6).to_list() == [
-        0.855095,
-        0.684359,
-    ]
+    assert frame.filter(kind="experiment", metric="spearman")["value"].round(6).to_list() == [0.855095, 0.684359]
     assert frame.filter(kind="agreement", metric="value")["value"].round(6).to_list() == [0.628621]
     assert frame.filter(kind="score", metric="main_score")["value"].round(6).to_list() == [0.826478]
 
@@ -296,10 +273,7 @@ def test_tables_10_to_12(
         assert [mine[name] for name in theirs][1:] == list(theirs.values())[1:]
     for name in list(paper[0])[2:]:
         assert float(ours[-1][name]) == pytest.approx(float(paper[-1][name]), abs=0.1001)
-    exact = {
-        pair: round_to_points_once(value)
-        for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)
-    }
+    exact = {pair: round_to_points_once(value) for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)}
     for pair, value in zip(llms.pairs, llms.human.tolist(), strict=True):
         assert round_to_points_once(value) == exact[pair]
 

@@ -161,9 +161,7 @@ def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: P
     assert [(one.reference, one.wins, one.pairs) for one in count_people_wins_by_group(every)] == [
         ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
     ]  # fmt: skip
-    by_group = {
-        (one.group, one.reference): one.share_won for one in count_people_wins_by_group(every, "lang")
-    }
+    by_group = {(one.group, one.reference): one.share_won for one in count_people_wins_by_group(every, "lang")}
     assert by_group["eng", "best"] == 0
     assert by_group["ara", "best"] == 1
     assert every[0].position == pytest.approx(0.5)
@@ -171,14 +169,9 @@ def test_standings_by_eye(small: tuple[PublishedEvaluation, ...], small_study: P
     assert [one.people_difficulty for one in every] == ["easy", "moderate", "moderate", "moderate", "easy"]
 
 
-def test_datasets_may_weigh_the_same(
-    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
-) -> None:
+def test_datasets_may_weigh_the_same(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """Feelings 80, Topics 50, Likeness 70."""
-    found = {
-        one.system: one
-        for one in rank_models_by_mean_score(build_score_matrix(small, small_study), "datasets")
-    }
+    found = {one.system: one for one in rank_models_by_mean_score(build_score_matrix(small, small_study), "datasets")}
     assert found[HUMAN].overall == pytest.approx(2 / 3)
     assert found["alpha"].overall == pytest.approx((0.9 + 0.5 + 0.45) / 3)
 
@@ -188,16 +181,9 @@ def test_places_share_a_rank(small: tuple[PublishedEvaluation, ...], small_study
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
     level = ModelAndPeopleScores(
-        (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),),
-        ("x", "y"),
-        np.array([[0.5], [0.4]]),
-        np.array([0.5]),
+        (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5])
     )
-    assert [(one.system, one.rank) for one in rank_models_by_mean_score(level)] == [
-        ("x", 1),
-        (HUMAN, 1),
-        ("y", 3),
-    ]
+    assert [(one.system, one.rank) for one in rank_models_by_mean_score(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
 
 
 def test_equal_scores_are_never_a_win() -> None:
@@ -224,16 +210,11 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
     names = tuple(f"m{i}" for i in range(len(models)))
     (one,) = rank_people_on_every_pair(
         ModelAndPeopleScores(
-            (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),),
-            names,
-            np.array([models]).T,
-            np.array([human]),
+            (PaperDatasetInOneLanguage("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human])
         )
     )
     assert one.worst <= one.median <= one.best
-    assert not one.people_beat_models("best") or (
-        one.people_beat_models("median") and one.people_beat_models("mean")
-    )
+    assert not one.people_beat_models("best") or (one.people_beat_models("median") and one.people_beat_models("mean"))
     assert (one.rank == 1) == (one.gap() >= 0)
     assert one.rank + sum(x <= human for x in models) == one.n_models + 1
     assert one.position is None or one.spread < 1e-12 or (one.position > 1 + 1e-9) <= (one.gap() > 0)
@@ -261,13 +242,10 @@ def test_percent_of_human() -> None:
     assert percent_of_human(0.5, -0.1) is None
 
 
-def test_too_few_items_have_no_interval(
-    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
-) -> None:
+def test_too_few_items_have_no_interval(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """Three rated items: no interval, so nothing is inside or outside it."""
     datasets = tuple(
-        replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
-        for one in small_study.datasets
+        replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs)) for one in small_study.datasets
     )
     pairs = convert_results_to_dataset_records(small, replace(small_study, datasets=datasets))
     assert [score.outside for pair in pairs[3:] for score in pair.models] == [None] * 4
@@ -305,9 +283,7 @@ def test_table1_by_eye(small: tuple[PublishedEvaluation, ...], small_study: Publ
     assert ahead == ["clustering_dan", "sts_ara"]
 
 
-def test_french_counts_only_as_printed(
-    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
-) -> None:
+def test_french_counts_only_as_printed(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """alpha's file holds French: 40, 60 and 80; people annotated none."""
     as_printed = dataset_scores_table("clustering", small, small_study, every_subset=True)
     corrected = dataset_scores_table("clustering", small, small_study, every_subset=False)
@@ -331,14 +307,10 @@ def test_table8_by_eye(small: tuple[PublishedEvaluation, ...], small_study: Publ
     table = printed_people_table(every, ("alpha", "beta"))
     assert [row[-1] for row in table.rows] == [0, 0, 1, 0, 0]
     text = table.as_csv().splitlines()
-    assert text[3] == (
-        "clustering,Topics,eng,10,2,20,50.0,45.0,55.0,range of 2 annotators,ARI,0.2,alpha,60.0,1"
-    )
+    assert text[3] == ("clustering,Topics,eng,10,2,20,50.0,45.0,55.0,range of 2 annotators,ARI,0.2,alpha,60.0,1")
 
 
-def test_tables_without_language_models(
-    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
-) -> None:
+def test_tables_without_language_models(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """The same tables on other data, less those of language models; what does not exist is empty, not 0."""
     tables = {table.name: table for table in build_all_paper_tables(small, study=small_study)}
     assert not {"hume_table2", "hume_table10", "hume_table13"} & set(tables)
@@ -352,9 +324,7 @@ def test_tables_without_language_models(
     assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
 
 
-def test_own_systems_of_some_datasets(
-    small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy
-) -> None:
+def test_own_systems_of_some_datasets(small: tuple[PublishedEvaluation, ...], small_study: PublishedStudy) -> None:
     """A row where a dataset is whole, empty cells for the others, and none in the main table."""
     pairs = {dataset.name: [pair.lang for pair in dataset.pairs] for dataset in small_study.datasets}
     own = [PublishedEvaluation("mine", "", "Likeness", lang, lang, 0.5, {}) for lang in pairs["Likeness"]]
@@ -372,13 +342,7 @@ def test_quality(small: tuple[PublishedEvaluation, ...], small_study: PublishedS
     found = convert_results_to_dataset_records(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
-    assert [bool(row[-2]) for row in make_pair_trust_flags_table(found).rows] == [
-        False,
-        False,
-        True,
-        False,
-        False,
-    ]
+    assert [bool(row[-2]) for row in make_pair_trust_flags_table(found).rows] == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize(("family", "agreement", "expected"), [

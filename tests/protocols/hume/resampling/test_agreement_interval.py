@@ -44,9 +44,7 @@ def test_values_are_those_without_interval(family: Family, annotators: int, gaps
 def test_check_vectors() -> None:
     """HUME section 6: the intervals lie around the values given there."""
     labels = {"a": dict(enumerate("aabbccabca")), "b": dict(enumerate("abbbcaabcc"))}
-    found = agreement_intervals(
-        "classification", {k: {str(i): v for i, v in own.items()} for k, own in labels.items()}
-    )
+    found = agreement_intervals("classification", {k: {str(i): v for i, v in own.items()} for k, own in labels.items()})
     assert found["fleiss_kappa"].value == pytest.approx(0.548872, abs=1e-6)
     assert found["cohen_kappa"].value == pytest.approx(0.552239, abs=1e-6)
     assert found["percent_agreement"].low == pytest.approx(0.35, abs=0.1)

@@ -52,16 +52,12 @@ def test_kappas_and_v(x: list[int], seed: int) -> None:
     one, other = (np.array([[float(v == label) for label in labels] for v in side]) for side in (x, y))
     written = [([x[i] for i in row], [y[i] for i in row]) for row in rows]
     np.testing.assert_allclose(
-        compute_resampled_cohen_kappa(counts, one, other),
-        [cohen_kappa(*pair) for pair in written],
-        atol=1e-12,
+        compute_resampled_cohen_kappa(counts, one, other), [cohen_kappa(*pair) for pair in written], atol=1e-12
     )
     np.testing.assert_allclose(
         resampled_fleiss(counts, one + other), [fleiss_kappa(pair) for pair in written], atol=1e-12
     )
-    expected = [
-        v_measure(*pair) if len(set(pair[0])) > 1 and len(set(pair[1])) > 1 else 0.0 for pair in written
-    ]
+    expected = [v_measure(*pair) if len(set(pair[0])) > 1 and len(set(pair[1])) > 1 else 0.0 for pair in written]
     np.testing.assert_allclose(
         resampled_v_measure(counts, value_indicators(x), value_indicators(y)), expected, atol=1e-12
     )

@@ -12,11 +12,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import ceiling as paired
 from embassay.protocols.hume.ceiling import compare_with_people, items_needed
 from embassay.protocols.hume.options import Aggregation
-from embassay.protocols.hume.resampling import (
-    PeopleAnswers,
-    ResamplingSettings,
-    compute_mean_people_score_per_resample,
-)
+from embassay.protocols.hume.resampling import PeopleAnswers, ResamplingSettings, compute_mean_people_score_per_resample
 from embassay.protocols.hume.scoring import average_precision_of_marks, score_people_answers
 from embassay.protocols.hume.study import Family, TaskSpec
 from embassay.randomness import make_seeded_generator
@@ -32,12 +28,9 @@ def study(family: Family, n: int = 24, *, gaps: bool = False, annotators: int = 
     gold: dict[str, Any] = {}
     answers: dict[str, dict[str, Any]] = {f"ann {k}": {} for k in range(annotators)}
     for i, item in enumerate(ids):
-        gold[item] = {
-            "classification": i % 3,
-            "clustering": str(i % 3),
-            "sts": i / 4,
-            "reranking": (1, 1, 0, 0),
-        }[family]
+        gold[item] = {"classification": i % 3, "clustering": str(i % 3), "sts": i / 4, "reranking": (1, 1, 0, 0)}[
+            family
+        ]
         for own in answers.values():
             if gaps and rng.random() < 0.2:
                 continue
@@ -82,9 +75,7 @@ def test_classification_is_the_paired_bootstrap() -> None:
     people = PeopleAnswers(people.task, people.gold, people.answers, "mean")
     system = values(people, 2)
     found = compare_with_people(people, {"m": system}, ResamplingSettings(10_000, kind="percentile"))["m"]
-    human = [
-        np.mean([own[item] == gold for own in people.answers.values()]) for item, gold in people.gold.items()
-    ]
+    human = [np.mean([own[item] == gold for own in people.answers.values()]) for item, gold in people.gold.items()]
     plain = paired_bootstrap([system[item] for item in people.gold], human)
     assert found.difference.value == pytest.approx(plain.value)
     assert (found.difference.low, found.difference.high) == pytest.approx((plain.low, plain.high), abs=0.003)

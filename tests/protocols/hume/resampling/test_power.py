@@ -25,20 +25,15 @@ from embassay.randomness import make_seeded_generator
 REACH = compute_test_and_power_quantiles(0.8, 0.05)
 
 
-def right_or_wrong(
-    n: int, annotators: int, seed: int, system: float = 0.9
-) -> tuple[PeopleAnswers, dict[str, float]]:
+def right_or_wrong(n: int, annotators: int, seed: int, system: float = 0.9) -> tuple[PeopleAnswers, dict[str, float]]:
     """Annotators right on seven items of ten, a system on more; gold is always 1."""
     rng = make_seeded_generator(seed, "power", str(n))
     ids = [f"{i:04}" for i in range(n)]
     answers = {
-        f"ann {k}": dict(zip(ids, (rng.random(n) < 0.7).astype(int).tolist(), strict=True))
-        for k in range(annotators)
+        f"ann {k}": dict(zip(ids, (rng.random(n) < 0.7).astype(int).tolist(), strict=True)) for k in range(annotators)
     }
     values = dict(zip(ids, (rng.random(n) < system).astype(float).tolist(), strict=True))
-    return PeopleAnswers(
-        TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"
-    ), values
+    return PeopleAnswers(TaskSpec("t", "classification", "eng"), dict.fromkeys(ids, 1), answers, "mean"), values
 
 
 def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[PeopleAnswers, dict[str, float]]:
@@ -46,13 +41,10 @@ def rated(n: int, annotators: int, seed: int, system: float = 0.52) -> tuple[Peo
     rng = make_seeded_generator(seed, "ratings", str(n))
     gold, ids = rng.normal(size=n), [f"{i:04}" for i in range(n)]
     answers = {
-        f"ann {k}": dict(zip(ids, (gold + rng.normal(0, 1, n)).tolist(), strict=True))
-        for k in range(annotators)
+        f"ann {k}": dict(zip(ids, (gold + rng.normal(0, 1, n)).tolist(), strict=True)) for k in range(annotators)
     }
     values = dict(zip(ids, (gold + rng.normal(0, system, n)).tolist(), strict=True))
-    return PeopleAnswers(
-        TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers
-    ), values
+    return PeopleAnswers(TaskSpec("t", "sts", "eng"), dict(zip(ids, gold.tolist(), strict=True)), answers), values
 
 
 def test_items_of_a_mean() -> None:
@@ -63,9 +55,7 @@ def test_items_of_a_mean() -> None:
     found = items_needed(people, values)
     expected = 7.8489 * differences.var(ddof=1) / differences.mean() ** 2 + 1.9207
     assert found.items == math.ceil(expected)
-    assert found.smallest == pytest.approx(
-        2.80159 * math.sqrt(differences.var(ddof=1) / (40 - 1.9207)), rel=1e-4
-    )
+    assert found.smallest == pytest.approx(2.80159 * math.sqrt(differences.var(ddof=1) / (40 - 1.9207)), rel=1e-4)
 
 
 def test_components() -> None:
@@ -79,9 +69,7 @@ def test_components() -> None:
     assert found.annotators == pytest.approx(0.25, rel=0.5)
     assert estimate_variance_components(table[:1]) is None
     # Two who differ by one throughout: all between them. The reverse of each other: all residual, none negative.
-    assert estimate_variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == VarianceComponents(
-        1.5, 1.0, 0.5, 0.0
-    )
+    assert estimate_variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == VarianceComponents(1.5, 1.0, 0.5, 0.0)
     reverse = estimate_variance_components(np.array([[0.0, 1, 2], [2, 1, 0]]))
     assert reverse is not None
     assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
@@ -117,8 +105,7 @@ def test_annotators_help_until_items_set_the_limit() -> None:
 
     def reached(count: int) -> bool:
         return (
-            REACH.standard_errors_for_test_and_power
-            * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2))
+            REACH.standard_errors_for_test_and_power * math.sqrt((0.05 + 0.4 / count) / (round(n) - REACH.test**2 / 2))
             <= 0.2
         )
 
@@ -149,9 +136,7 @@ def test_spread_of_two_correlations() -> None:
         one, other = gold + rng.normal(0, 0.8, n), gold + rng.normal(0, 1.1, n)
         r, s = (np.corrcoef(gold, x)[0, 1] for x in (one, other))
         gaps.append(math.atanh(s) - math.atanh(r))
-    at = PeopleSystemCorrelations(
-        1 / math.sqrt(1.64), 1 / math.sqrt(2.21), 1 / math.sqrt(1.64 * 2.21), None, 1
-    )
+    at = PeopleSystemCorrelations(1 / math.sqrt(1.64), 1 / math.sqrt(2.21), 1 / math.sqrt(1.64 * 2.21), None, 1)
     # Bonett and Wright's variance of ranks is 1 + r^2 / 2 times that of values, here by about a seventh in deviation.
     assert 1.0 < at.spread / (float(np.std(gaps)) * math.sqrt(n - 3)) < 1.3
     assert PeopleSystemCorrelations(0.7, 0.7, 0.9999, None, 1).spread < 0.05
@@ -167,8 +152,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
     items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
-        compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
-        < 0.05
+        compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p < 0.05
         for seed in range(studies)
         for people, values in (make(items, 2, seed + 2),)
     ]
@@ -183,8 +167,7 @@ def test_smallest_difference_is_found() -> None:
     for seed in range(150):
         people, values = right_or_wrong(60, 2, seed, 0.7 + smallest)
         found.append(
-            compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p
-            < 0.05
+            compare_with_people(people, {"m": values}, ResamplingSettings(300, seed=seed))["m"].difference.p < 0.05
         )
     assert 0.68 <= float(np.mean(found)) <= 0.92
 
@@ -226,9 +209,7 @@ def test_first_annotator_alone() -> None:
     """Where only the first one counts, the others say nothing of more annotators."""
     people, values = right_or_wrong(40, 3, 10)
     first = items_needed(PeopleAnswers(people.task, people.gold, people.answers, "first"), values)
-    alone = items_needed(
-        PeopleAnswers(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values
-    )
+    alone = items_needed(PeopleAnswers(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
     assert first == alone
     assert "One annotator" in first.note
 

@@ -25,18 +25,14 @@ DEFAULT = ResamplingSettings()
 
 def mean_of(x: np.ndarray, draws: ResamplingSettings = DEFAULT) -> BootstrapEstimateWithTest:
     """The mean with its interval."""
-    return resample_statistics(
-        lambda counts: resampled_mean(counts, x), len(x), draws, within=((-9.0, 9.0),)
-    )[0]
+    return resample_statistics(lambda counts: resampled_mean(counts, x), len(x), draws, within=((-9.0, 9.0),))[0]
 
 
 def test_bca_is_scipys() -> None:
     """Skewed values: Efron's BCa as scipy makes it, but for the expansion of few items and other draws."""
     x = make_seeded_generator(1, "skewed").exponential(size=200)
     found = mean_of(x, ResamplingSettings(20_000))
-    other = bootstrap(
-        (x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_seeded_generator(2, "scipy")
-    )
+    other = bootstrap((x,), np.mean, n_resamples=20_000, method="BCa", random_state=make_seeded_generator(2, "scipy"))
     assert (found.low, found.high) == pytest.approx(other.confidence_interval, abs=0.01)
 
 
@@ -102,10 +98,7 @@ def test_within() -> None:
     """A widened interval ends where the statistic does."""
     x = np.r_[np.ones(7), 0.0]
     free = resample_statistics(
-        lambda counts: resampled_mean(counts, x),
-        8,
-        ResamplingSettings(kind="expanded"),
-        within=((-9.0, 9.0),),
+        lambda counts: resampled_mean(counts, x), 8, ResamplingSettings(kind="expanded"), within=((-9.0, 9.0),)
     )[0]
     held = resample_statistics(
         lambda counts: resampled_mean(counts, x), 8, ResamplingSettings(kind="expanded"), within=(SHARE,)

@@ -22,9 +22,7 @@ from hume_small import small_study
 QUICK: dict[str, Any] = {"tokenizer": "words", "resamples": 50}
 
 
-def _alike(
-    study: Path, modes: tuple[str, ...], groups: int | None, *, give_k: bool
-) -> dict[tuple[str, str], int]:
+def _alike(study: Path, modes: tuple[str, ...], groups: int | None, *, give_k: bool) -> dict[tuple[str, str], int]:
     tasks = [
         task.model_copy(update={"groups": groups if task.family == "clustering" else None})
         for task in read_study(study).study.tasks

@@ -15,9 +15,7 @@ LANGS = ("eng", "rus", "dan", "nob")
 
 def _pair(number: int, rng: np.random.Generator) -> DatasetLanguageRecord:
     lang, agreement, words = LANGS[number % 4], float(rng.uniform(0.2, 0.9)), float(rng.uniform(5, 200))
-    gap = (
-        0.05 * {"eng": 5, "rus": 4, "dan": 3, "nob": 1}[lang] + 0.2 * agreement + float(rng.normal(0, 0.005))
-    )
+    gap = 0.05 * {"eng": 5, "rus": 4, "dan": 3, "nob": 1}[lang] + 0.2 * agreement + float(rng.normal(0, 0.005))
     value = Estimate(value=agreement)
     return DatasetLanguageRecord(
         task=f"t{number}", dataset=f"d{number}", lang=lang, family="sts", measure="spearman", n=9, words=words,

@@ -44,9 +44,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield root
 
 
-def _entry(
-    system: str, revision: str, dataset: str, lang: str, value: float, measure: str
-) -> dict[str, object]:
+def _entry(system: str, revision: str, dataset: str, lang: str, value: float, measure: str) -> dict[str, object]:
     return {
         "model": system, "revision": revision, "task": dataset, "split": "test", "hf_subset": lang,
         "languages": [f"{lang}-Latn"], "main_score": value,
@@ -64,9 +62,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         task = study.dataset(pair.dataset)
         assert task is not None
         measure = MAIN[pair.family]
-        entries.append(
-            _entry(study.human, study.human_revision, task.task, pair.lang, 0.5 + place / 100, measure)
-        )
+        entries.append(_entry(study.human, study.human_revision, task.task, pair.lang, 0.5 + place / 100, measure))
         for model, value in zip(study.models[:3], (0.3, 0.55, 0.7), strict=True):
             entries.append(_entry(model.name, "r", task.task, pair.lang, value + place / 200, measure))
     path = tmp_path_factory.mktemp("results") / "results.json"
@@ -89,9 +85,7 @@ def own(mirror: Path, results: Path, llms: Path, tmp_path_factory: pytest.TempPa
     """An embedding and a classical metric among them."""
     del mirror
     out = tmp_path_factory.mktemp("runs") / "own"
-    return hume.score(
-        systems=["wordllama", "jaccard"], from_mteb=results, llm_scores=llms, out=out, **ARGUMENTS
-    )
+    return hume.score(systems=["wordllama", "jaccard"], from_mteb=results, llm_scores=llms, out=out, **ARGUMENTS)
 
 
 @pytest.fixture(scope="module")
@@ -136,9 +130,7 @@ def test_own_systems_are_in_the_papers_tables(own: Run) -> None:
     for number in (2, 10, 11, 12):
         assert "wordllama" in _rows(own, f"hume_table{number}")[0]
     assert "wordllama" in [row["llm"] for row in _rows(own, "hume_table13")]
-    assert {"wordllama", "wordllama outside", "jaccard", "jaccard outside"} <= _rows(own, "hume_table8")[
-        0
-    ].keys()
+    assert {"wordllama", "wordllama outside", "jaccard", "jaccard outside"} <= _rows(own, "hume_table8")[0].keys()
     places = {row["system"]: int(row["rank"]) for row in _rows(own, "hume_overall")}
     assert set(places) == {"Human", "wordllama", *(one.short for one in load_hume_paper_study().models[:3])}
     assert sorted(places.values()) == [1, 2, 3, 4, 5]
@@ -172,13 +164,9 @@ def test_it_resumes_and_grows(own: Run, results: Path, llms: Path) -> None:
     """The same call does no cell again; one more system is added to the folder."""
     before = (own.path / "tables" / "hume_table1.csv").read_text("utf-8")
     cells = {path.name: path.stat().st_mtime_ns for path in (own.path / "own" / "cells").rglob("*.json")}
-    again = hume.score(
-        systems=["wordllama", "jaccard"], from_mteb=results, llm_scores=llms, out=own.path, **ARGUMENTS
-    )
+    again = hume.score(systems=["wordllama", "jaccard"], from_mteb=results, llm_scores=llms, out=own.path, **ARGUMENTS)
     assert (again.path / "tables" / "hume_table1.csv").read_text("utf-8") == before
-    assert {
-        path.name: path.stat().st_mtime_ns for path in (own.path / "own" / "cells").rglob("*.json")
-    } == cells
+    assert {path.name: path.stat().st_mtime_ns for path in (own.path / "own" / "cells").rglob("*.json")} == cells
     with pytest.raises(UsageError, match="other arguments"):
         hume.score(systems=["wordllama"], from_mteb=results, out=own.path, **ARGUMENTS)
 
@@ -216,12 +204,8 @@ def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_pa
 
     found = read_published_results(PublishedRequest((str(results),)))
     name = f"st:{load_hume_paper_study().models[0].name}"
-    scores = tuple(
-        PublishedEvaluation(name, "", pair.dataset, pair.lang, pair.lang, 0.4) for pair in found.study.pairs
-    )
-    tables = {
-        one.name: one for one in build_all_paper_tables(found.evaluations, None, found.study, own=scores)
-    }
+    scores = tuple(PublishedEvaluation(name, "", pair.dataset, pair.lang, pair.lang, 0.4) for pair in found.study.pairs)
+    tables = {one.name: one for one in build_all_paper_tables(found.evaluations, None, found.study, own=scores)}
     names = [row[0] for row in tables["hume_table1"].rows]
     assert name in names
     assert load_hume_paper_study().models[0].short in names
@@ -232,9 +216,7 @@ def test_a_system_called_like_a_published_model_is_another(results: Path, tmp_pa
 def test_the_published_rows_stay(mirror: Path, tmp_path: Path) -> None:
     """With own systems beside, all 210 cells of table 1 and people's cells of table 8 are those that are printed."""
     del mirror
-    run = hume.score(
-        systems=["wordllama"], from_mteb=REFERENCE / "results.json.gz", out=tmp_path / "run", **ARGUMENTS
-    )
+    run = hume.score(systems=["wordllama"], from_mteb=REFERENCE / "results.json.gz", out=tmp_path / "run", **ARGUMENTS)
     ours = {row["model"]: row for row in _rows(run, "hume_table1")}
     with (REFERENCE / "table1.csv").open(encoding="utf-8") as file:
         printed = [row for row in csv.DictReader(file) if row["model"] != "n_datasets"]

@@ -63,10 +63,7 @@ def test_the_record(results: Path, tmp_path: Path) -> None:
     assert all(len(one.models) == 13 for one in found.pairs)
     assert [one.agreement is not None for one in found.pairs] == [one.lang == "eng" for one in found.pairs]
     first = found.pairs[0]
-    assert (first.conventions["mean"], first.conventions["first"]) == (
-        pytest.approx(0.75),
-        pytest.approx(0.7),
-    )
+    assert (first.conventions["mean"], first.conventions["first"]) == (pytest.approx(0.75), pytest.approx(0.7))
     assert [one.score for one in first.annotators] == pytest.approx([0.7, 0.8])
     assert all(one.difference is None and one.against_people is None for one in first.models)
     assert (found.places[0].system, found.places[0].rank) == ("Human", 1)
@@ -125,11 +122,7 @@ def test_part_of_the_results(tmp_path: Path) -> None:
     """Pairs without people and models that lack a pair are left out, and said to be."""
     rows = [one for one in made_results() if not (one["model"] == "baseline/Human" and "STS" in one["task"])]
     rows = [one for one in rows if one["model"] != "google/embeddinggemma-300m"]
-    rows = [
-        one
-        for one in rows
-        if (one["model"], one["task"]) != ("intfloat/multilingual-e5-base", rows[0]["task"])
-    ]
+    rows = [one for one in rows if (one["model"], one["task"]) != ("intfloat/multilingual-e5-base", rows[0]["task"])]
     found = scored(write(tmp_path / "r.json", rows), tmp_path / "run")
     assert len(found.pairs) == 21
     assert all(len(one.models) == 11 for one in found.pairs)
@@ -141,16 +134,10 @@ def test_part_of_the_results(tmp_path: Path) -> None:
 
 def test_other_models_take_part_when_asked(tmp_path: Path) -> None:
     rows = made_results()
-    mine = [
-        {**one, "model": "me/mine", "main_score": 0.95}
-        for one in rows
-        if one["model"].endswith("MiniLM-L6-v2")
-    ]
+    mine = [{**one, "model": "me/mine", "main_score": 0.95} for one in rows if one["model"].endswith("MiniLM-L6-v2")]
     path = write(tmp_path / "r.json", [*rows, *mine])
     apart = scored(path, tmp_path / "a")
-    assert any(
-        "Omitted from all tables because they are not in the study: me/mine" in note for note in apart.notes
-    )
+    assert any("Omitted from all tables because they are not in the study: me/mine" in note for note in apart.notes)
     assert "mine" not in {one.system for one in apart.places}
     together = scored(path, tmp_path / "b", models="all")
     assert (together.places[0].system, together.places[0].rank) == ("mine", 1)
@@ -212,9 +199,7 @@ def own_results(folder: Path, *, simulated: bool = False) -> Path:
             if system == "baseline__Human":
                 each = [{measure: value - 0.1}, {measure: value}] if lang == "eng" else [{measure: value}]
                 entry |= {"scores_per_experiment": each, "simulated": simulated}
-                entry["agreement"] = (
-                    {"value": 0.3, "n_items": 40} if lang == "eng" else {"value": None, "n_items": 0}
-                )
+                entry["agreement"] = {"value": 0.3, "n_items": 40} if lang == "eng" else {"value": None, "n_items": 0}
             (path / f"{task}.json").write_text(json.dumps({"task_name": task, "scores": {"test": [entry]}}))
     return folder
 

@@ -71,9 +71,7 @@ def changed(tmp_path: Path) -> Callable[..., Path]:
     def make(change: Callable[[AnnotationRow], AnnotationRow | None], **arguments: Any) -> Path:
         path = scored_study(tmp_path, **arguments)
         for file in sorted((path / "annotations").glob("*.jsonl")):
-            kept = [
-                new for _, row in read_jsonl_rows(file, AnnotationRow) if (new := change(row)) is not None
-            ]
+            kept = [new for _, row in read_jsonl_rows(file, AnnotationRow) if (new := change(row)) is not None]
             write_annotations(path, file.stem, kept)
         return path
 
@@ -191,19 +189,12 @@ def test_systems_can_be_compared_later(run: Run, study: Path, tmp_path: Path) ->
         (task, "classical") for task in ("overall", "classification", "clustering", "reranking", "sts")
     }
     overall = found["overall", "wordllama"]
-    each = [
-        found[task, "wordllama"].headline for task in ("classification", "clustering", "reranking", "sts")
-    ]
-    assert overall.headline.value == pytest.approx(
-        np.mean([one.value for one in each if one.value is not None])
-    )
+    each = [found[task, "wordllama"].headline for task in ("classification", "clustering", "reranking", "sts")]
+    assert overall.headline.value == pytest.approx(np.mean([one.value for one in each if one.value is not None]))
     assert len(overall.headline.replicates) == len(each[0].replicates) == 200
     both = eb.hume.score(study, SYSTEMS, out=tmp_path / "run", tasks=["pairs", "search"], **QUICK)
     found_pair = both.compare("wordllama", "jaccard", "sts")
-    values = {
-        row["system"]: row["value"]
-        for row in both.results.filter(task="sts", variant="").iter_rows(named=True)
-    }
+    values = {row["system"]: row["value"] for row in both.results.filter(task="sts", variant="").iter_rows(named=True)}
     assert found_pair.leading.difference == pytest.approx(values["wordllama"] - values["jaccard"])
 
 
@@ -292,9 +283,7 @@ def test_items_that_nobody_answered(changed: Callable[..., Path], tmp_path: Path
 def test_the_first_annotator_alone_counts(changed: Callable[..., Path], tmp_path: Path) -> None:
     """By that rule systems are scored on the items that the first one answered; agreement is that of all."""
     path = changed(lambda row: None if (row.annotator_id, row.item_id[-2:]) == ("ann", "04") else row)
-    found = read_summary(
-        eb.hume.score(path, SYSTEMS, out=tmp_path / "run", aggregation="first", **QUICK).path
-    )
+    found = read_summary(eb.hume.score(path, SYSTEMS, out=tmp_path / "run", aggregation="first", **QUICK).path)
     for one in found.pairs:
         assert one.human.n == 11
         assert one.human.value == one.annotators[0].score == one.conventions["first"]
@@ -395,9 +384,7 @@ def test_language_models_need_no_people(tmp_path: Path) -> None:
     found = read_summary(done.path)
     assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
     assert all(pair.human.value is None for pair in found.pairs)
-    assert convert_sentence_to_text(describe_hume_verdict(found).heading).startswith(
-        "No annotations: 2 pairs"
-    )
+    assert convert_sentence_to_text(describe_hume_verdict(found).heading).startswith("No annotations: 2 pairs")
 
 
 def without_gold(path: Path) -> None:
@@ -470,9 +457,7 @@ def test_systems_beside_a_model_that_annotated_alone(tmp_path: Path) -> None:
 
 def test_only_some_annotations(study: Path, tmp_path: Path) -> None:
     """--answers FILE: those of one annotator only."""
-    one = eb.hume.score(
-        study, [], out=tmp_path / "run", answers=[study / "annotations" / "bob.jsonl"], **QUICK
-    )
+    one = eb.hume.score(study, [], out=tmp_path / "run", answers=[study / "annotations" / "bob.jsonl"], **QUICK)
     assert {own.id for pair in read_summary(one.path).pairs for own in pair.annotators} == {"bob"}
 
 

@@ -55,10 +55,7 @@ def retrieval(tmp_path: Path) -> Path:
     folder = tmp_path / "notes"
     (folder / "qrels").mkdir(parents=True)
     corpus = [
-        {
-            "_id": f"n{k}",
-            "text": f"note {k} tells of {TOPICS[k % 6]} in the year {1900 + k} and of town {k // 6}",
-        }
+        {"_id": f"n{k}", "text": f"note {k} tells of {TOPICS[k % 6]} in the year {1900 + k} and of town {k // 6}"}
         for k in range(60)
     ]
     corpus[7]["text"] = ""

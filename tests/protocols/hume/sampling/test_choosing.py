@@ -36,9 +36,7 @@ def test_equal_per_label(pool: tuple[list[str], list[str]], n: int, seed: int) -
     else:
         assert set(taken.values()) == {1}
         assert len(choice.positions) == n
-    assert bool(choice.notes) == (
-        not each or any(size < each for size in held.values()) or each * len(held) < n
-    )
+    assert bool(choice.notes) == (not each or any(size < each for size in held.values()) or each * len(held) < n)
 
 
 @given(ids_and_labels, st.integers(2, 20), st.randoms())
@@ -56,9 +54,7 @@ def test_a_short_label_gives_all_and_it_is_said() -> None:
     ids = [f"i{place}" for place in range(23)]
     choice = draw_equally_per_label(ids, ["joy"] * 20 + ["fear"] * 3, 20, 1)
     assert Counter(["joy"] * 20 + ["fear"] * 3)["fear"] == sum(place >= 20 for place in choice.positions)
-    assert choice.notes == (
-        "13 items, not 20: labels with fewer than 10 items contribute all of them: fear 3",
-    )
+    assert choice.notes == ("13 items, not 20: labels with fewer than 10 items contribute all of them: fear 3",)
 
 
 @pytest.mark.parametrize(
@@ -78,18 +74,13 @@ def test_large_clusters_go_before_small_ones() -> None:
     """A cluster without enough items is drawn only if it must be, and it is said."""
     labels = ["big"] * 9 + ["mid"] * 8 + ["tiny"] * 2
     ids = [str(place) for place in range(len(labels))]
-    assert {labels[place] for place in draw_items_of_gold_clusters(ids, labels, 8, 1, 2).positions} == {
-        "big",
-        "mid",
-    }
+    assert {labels[place] for place in draw_items_of_gold_clusters(ids, labels, 8, 1, 2).positions} == {"big", "mid"}
     assert draw_items_of_gold_clusters(ids, labels, 12, 1, 3).notes == (
         "10 items, not 12: 4 for each of 3 clusters, 1 of which have fewer",
     )
 
 
-@pytest.mark.parametrize(
-    ("labels", "n"), [(["one"] * 9, 6), (["one", "two"] * 9, 3), (["a", "b", "c", "c"], 6)]
-)
+@pytest.mark.parametrize(("labels", "n"), [(["one"] * 9, 6), (["one", "two"] * 9, 3), (["a", "b", "c", "c"], 6)])
 def test_what_cannot_be_grouped(labels: list[str], n: int) -> None:
     """One cluster, or one item of each."""
     with pytest.raises(DataError, match="too few to group"):

@@ -57,31 +57,15 @@ def test_a_file_with_several_tasks(labelled: Path, pairs: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("text", "said", "mend"),
     [
-        (
-            "tasks:\n  - data: sample\n    famly: sts\n",
-            ":3: unknown key 'tasks[1].famly'",
-            "Did you mean 'family'",
-        ),
-        (
-            "tasks:\n  - data: sample\n    scale: {hgh: 4}\n",
-            ":3: unknown key 'tasks[1].scale.hgh'",
-            "'high'",
-        ),
+        ("tasks:\n  - data: sample\n    famly: sts\n", ":3: unknown key 'tasks[1].famly'", "Did you mean 'family'"),
+        ("tasks:\n  - data: sample\n    scale: {hgh: 4}\n", ":3: unknown key 'tasks[1].scale.hgh'", "'high'"),
         ("tasks:\n  - n: 3\n", "the key 'tasks[1].data' is missing", "data"),
         ("seed: 3\n", "the key 'tasks' is missing", "tasks"),
         ("tasks: []\n", ":1: tasks is \\[\\], but should", "docs/hume_sampling.md"),
         ("tasks:\n  - data: sample\n    family: stss\n", ":3: tasks\\[1\\].family.*'stss'", "docs"),
         ("tasks:\n  - data: sample\n    n: many\n", ":3: tasks\\[1\\].n is 'many'", "docs"),
-        (
-            "tasks:\n  - {data: sample, relevant: 7}\n",
-            "relevant \\(7\\) must be less than candidates \\(7\\)",
-            "docs",
-        ),
-        (
-            "tasks:\n  - {data: sample, guidelines: no.md}\n",
-            "The guidelines .*no.md cannot be read",
-            "text file",
-        ),
+        ("tasks:\n  - {data: sample, relevant: 7}\n", "relevant \\(7\\) must be less than candidates \\(7\\)", "docs"),
+        ("tasks:\n  - {data: sample, guidelines: no.md}\n", "The guidelines .*no.md cannot be read", "text file"),
         ("tasks:\n  - {data: sample, name: a b}\n", "tasks\\[1\\].name is 'a b'", "docs"),
         ("- a\n", "the file is not a YAML mapping", "tasks"),
         ("tasks: [\n", "not valid YAML", "line"),
@@ -91,9 +75,7 @@ def test_what_is_wrong_in_a_file(text: str, said: str, mend: str, tmp_path: Path
     """One line with file, line and place, and what to do."""
     path = tmp_path / "round.yaml"
     path.write_text(text, "utf-8")
-    with pytest.raises(
-        EmbassayError, match=said.replace("[1].", r"\[1\]\.") if "\\" not in said else said
-    ) as caught:
+    with pytest.raises(EmbassayError, match=said.replace("[1].", r"\[1\]\.") if "\\" not in said else said) as caught:
         read_sampling_config(path)
     assert mend in str(caught.value.mend)
 

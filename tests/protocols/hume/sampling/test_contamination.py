@@ -75,8 +75,7 @@ def test_artefacts(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["R&D; and more", "a < b > c", "two\nlines", "café", "Ã la carte", r"C:\data", r"where $\nu \neq 0$"],
+    "text", ["R&D; and more", "a < b > c", "two\nlines", "café", "Ã la carte", r"C:\data", r"where $\nu \neq 0$"]
 )
 def test_no_artefacts(text: str) -> None:
     """Texts that only look a little like them."""
@@ -89,9 +88,7 @@ def test_defects_of_items_and_in_words() -> None:
         SampledItem({"text": LONG}, "x", "1"), SampledItem({"text1": "b c", "text2": "&lt;"}, 1.0, "2"),
         SampledItem({"query": "why", "documents": [{"id": "d1", "text": " "}]}, [1], "3", defects=("same_text",)),
     ]  # fmt: skip
-    marked, found = mark_item_defects_and_find_twins(
-        items, ["other", LONG.title(), join_pair_text("&lt;", "b c")]
-    )
+    marked, found = mark_item_defects_and_find_twins(items, ["other", LONG.title(), join_pair_text("&lt;", "b c")])
     assert [item.defects for item in marked] == [
         ("leaked",), ("leaked", "parsing_artefact"), ("same_text", "empty")
     ]  # fmt: skip

@@ -24,9 +24,7 @@ TEXTS = {f"t{place}": f"words of text number w{place} and no other w{place}x" fo
     st.dictionaries(st.sampled_from(sorted(TEXTS)), st.integers(0, 4)), st.permutations(sorted(TEXTS)),
     st.integers(1, 3), st.integers(4, 8), st.integers(0, 3),
 )  # fmt: skip
-def test_documents_shown(
-    gains: dict[str, int], order: list[str], relevant: int, total: int, seed: int
-) -> None:
+def test_documents_shown(gains: dict[str, int], order: list[str], relevant: int, total: int, seed: int) -> None:
     """Up to so many relevant ones of the highest gain, then the hardest others; none where there are too few."""
     one = JudgedQuery("q", "query", gains, TEXTS)
     hard = [document for document in order if not gains.get(document)]
@@ -40,9 +38,7 @@ def test_documents_shown(
     assert len(set(found)) == len(found) == total
     assert sum(document in good for document in found) == kept
     assert set(found) - set(good) == set(hard[: total - kept])
-    assert min(gains[d] for d in found if d in good) >= max(
-        (gains[d] for d in good if d not in found), default=0
-    )
+    assert min(gains[d] for d in found if d in good) >= max((gains[d] for d in good if d not in found), default=0)
 
 
 def test_near_copies_and_empty_documents_are_not_shown() -> None:
@@ -120,9 +116,7 @@ def test_the_place_of_the_relevant_document_varies() -> None:
 
 def test_negatives_are_drawn_among_the_hardest() -> None:
     """Not the very first ones alone, and none beyond the twenty hardest while there are enough."""
-    texts = {f"n{k:02d}": f"text number {k} of w{k} and v{k}" for k in range(60)} | {
-        "good": "the good one it is"
-    }
+    texts = {f"n{k:02d}": f"text number {k} of w{k} and v{k}" for k in range(60)} | {"good": "the good one it is"}
     asked = [JudgedQuery(f"q{k}", f"query {k}", {"good": 1}, texts) for k in range(40)]
     request = TaskSampleRequest(data="x", practice=0)
     drawn = draw_reranking_items(asked, lambda _: sorted(texts)[1:], request, 40, 3)

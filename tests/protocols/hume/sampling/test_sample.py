@@ -41,9 +41,7 @@ def test_four_families_in_one_study(labelled: Path, pairs: Path, retrieval: Path
     assert set(Counter(folder.gold("topics").values()).values()) == {2}
     assert sorted(Counter(folder.gold("groups").values()).values()) == [5] * 6
     assert all(len(marks) == 7 and 1 <= sum(marks) <= 3 for marks in folder.gold("notes").values())
-    assert Counter(min(int(score / 0.8), 4) for score in folder.gold("pairs").values()) == dict.fromkeys(
-        range(5), 2
-    )
+    assert Counter(min(int(score / 0.8), 4) for score in folder.gold("pairs").values()) == dict.fromkeys(range(5), 2)
     assert [item.id for item in folder.select_task_items("notes")] == [f"notes-{k:03d}" for k in range(1, 7)]
     assert folder.task("pairs").lang == "dan"
     assert folder.task("pairs").source.lang == "da"
@@ -58,13 +56,7 @@ def test_nothing_of_the_gold_is_shown(labelled: Path, pairs: Path, retrieval: Pa
         for source in (row.source_id, *row.documents):
             assert f'"{source}"' not in shown
             assert f'"{source}"' not in told
-    assert {key for item in drawn.items for key in item.payload} == {
-        "text",
-        "text1",
-        "text2",
-        "query",
-        "documents",
-    }
+    assert {key for item in drawn.items for key in item.payload} == {"text", "text1", "text2", "query", "documents"}
     assert '"gold"' not in shown
     assert "defects" not in shown + told
     assert drawn.about_gold["groups"] == ("6 of 8 gold clusters",)
@@ -90,9 +82,7 @@ def test_leaked_repeated_and_contradicted_texts(labelled: Path, tmp_path: Path) 
     task = TaskSampleRequest(data=str(labelled), family=["classification"], name="topics", n=88)
     drawn = _sample(task)
     rows = {row.source_id: row for row in drawn.gold}
-    assert {key for key, row in rows.items() if row.defects} == {
-        key for key in rows if key.startswith("bees")
-    }
+    assert {key for key, row in rows.items() if row.defects} == {key for key in rows if key.startswith("bees")}
     assert not {"glass-test-0", "tides-test-0", "wool-test-1"} & set(rows)
     notes = drawn.study.tasks[0].notes
     assert "11 of 88 items also in the training data" in notes
@@ -128,10 +118,7 @@ def test_practice_is_apart(labelled: Path, pairs: Path, retrieval: Path) -> None
 def test_languages_are_tasks(pairs: Path) -> None:
     """A task for each language, by ISO 639-3; one that is not there is named."""
     drawn = _sample(TaskSampleRequest(data=str(pairs), n=10))
-    assert [(task.name, task.lang) for task in drawn.study.tasks] == [
-        ("pairs-dan", "dan"),
-        ("pairs-ara", "ara"),
-    ]
+    assert [(task.name, task.lang) for task in drawn.study.tasks] == [("pairs-dan", "dan"), ("pairs-ara", "ara")]
     with pytest.raises(UsageError, match=r"no items in fin") as caught:
         _sample(TaskSampleRequest(data=str(pairs), lang=["fi", "da"]))
     assert "dan, ara" in str(caught.value.mend)
@@ -148,9 +135,7 @@ def test_the_sample_data_have_all_families() -> None:
     drawn = _sample(TaskSampleRequest(data="sample", n=12), limit=8)
     families = ("classification", "clustering", "reranking", "sts")
     names = [f"sample-{family}-{lang}" for family in families for lang in ("eng", "fra")]
-    assert [task.name for task in drawn.study.tasks] == [
-        one for one in names if one != "sample-clustering-fra"
-    ]
+    assert [task.name for task in drawn.study.tasks] == [one for one in names if one != "sample-clustering-fra"]
     assert drawn.left_out == ("sample-clustering-fra: 6 items in 6 gold clusters are too few to group.",)
     assert all(task.n <= 8 for task in drawn.study.tasks)
     said = {task.name: task.notes for task in drawn.study.tasks}
@@ -162,10 +147,7 @@ def test_the_sample_data_have_all_families() -> None:
 
 def test_own_words(labelled: Path, pairs: Path) -> None:
     """Labels, question, guidelines and scale as given; the version changes with any word of them."""
-    told = {
-        "bees": {"name": "Bees!", "description": "Anything with hives."},
-        "rain": {"description": "Weather."},
-    }
+    told = {"bees": {"name": "Bees!", "description": "Anything with hives."}, "rain": {"description": "Weather."}}
     task = TaskSampleRequest.model_validate(
         {"data": str(labelled), "family": "classification", "n": 16, "labels": told, "question": "Which?"}
     )
@@ -180,9 +162,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
     own = _sample(task.model_copy(update={"guidelines": "# Mine $labels\n"}))
     assert own.study.tasks[0].guidelines == "# Mine $labels\n"
     rated = _sample(
-        TaskSampleRequest.model_validate(
-            {"data": str(pairs), "n": 10, "lang": "da", "scale": {"high": 4, "step": 0.5}}
-        )
+        TaskSampleRequest.model_validate({"data": str(pairs), "n": 10, "lang": "da", "scale": {"high": 4, "step": 0.5}})
     )
     scale = rated.study.tasks[0].scale
     assert scale is not None
@@ -205,9 +185,7 @@ def test_own_words(labelled: Path, pairs: Path) -> None:
         ("pairs", {"map": {"tekst": "text"}}, "No task reads a column"),
     ],
 )
-def test_data_that_cannot_serve(
-    data: str, more: dict[str, object], said: str, request: pytest.FixtureRequest
-) -> None:
+def test_data_that_cannot_serve(data: str, more: dict[str, object], said: str, request: pytest.FixtureRequest) -> None:
     """One sentence that names the data and what they lack."""
     task = TaskSampleRequest.model_validate({"data": str(request.getfixturevalue(data)), **more})
     with pytest.raises(EmbassayError, match=said):
@@ -244,16 +222,12 @@ def test_the_catalogue_says_which_family(tmp_path: Path, monkeypatch: pytest.Mon
     folder.mkdir(parents=True)
     for split, each in (("train", 20), ("test", 8)):
         rows = [
-            {"text": f"{split} feeling {label} number {k}", "label": label}
-            for label in range(6)
-            for k in range(each)
+            {"text": f"{split} feeling {label} number {k}", "label": label} for label in range(6) for k in range(each)
         ]
         rows_file(folder / f"{split}.jsonl", rows)
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
     drawn = _sample(TaskSampleRequest(data="hume-emotion", n=48))
-    assert [(task.name, task.family, task.n) for task in drawn.study.tasks] == [
-        ("hume-emotion", "classification", 48)
-    ]
+    assert [(task.name, task.family, task.n) for task in drawn.study.tasks] == [("hume-emotion", "classification", 48)]
     assert [label.value for label in drawn.study.tasks[0].labels] == list("012345")
     assert drawn.study.tasks[0].notes == []
 
@@ -268,9 +242,7 @@ def test_long_texts_are_said(tmp_path: Path, rows_file) -> None:
     assert "4 items with a long text (over 5,000 characters)" in drawn.study.tasks[0].notes
 
 
-def test_leaked_items_of_every_family_can_be_left_out(
-    pairs: Path, retrieval: Path, tmp_path: Path, rows_file
-) -> None:
+def test_leaked_items_of_every_family_can_be_left_out(pairs: Path, retrieval: Path, tmp_path: Path, rows_file) -> None:
     """Pairs in either order, and queries, that other data have; nothing is left of data that are their own training."""
     seen = [{"text": f"DA SECOND {k}", "text2": f"da first {k}", "score": 1.0} for k in range(20)]
     other = rows_file(tmp_path / "seen.jsonl", seen)

@@ -24,9 +24,7 @@ from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, Practic
 @pytest.mark.parametrize("family", FAMILIES)
 def test_guidelines_have_no_places_left_open(family: Family) -> None:
     """Labels and levels stand in the text, and every family has a question."""
-    text = make_guidelines(
-        family, make_label_choices_in_vote_order(["x", "y"], {}), complete_rating_scale(None)
-    )
+    text = make_guidelines(family, make_label_choices_in_vote_order(["x", "y"], {}), complete_rating_scale(None))
     assert text.strip() == text.rstrip()
     assert "$" not in text
     assert "alone" in text
@@ -37,9 +35,7 @@ def test_guidelines_name_every_label_and_level() -> None:
     """One line each, with the description where there is one; the number of groups is not told."""
     text = make_guidelines(
         "classification",
-        make_label_choices_in_vote_order(
-            ["0", "1"], {"1": LabelWordAndMeaning(name="joy", description="Glad.")}
-        ),
+        make_label_choices_in_vote_order(["0", "1"], {"1": LabelWordAndMeaning(name="joy", description="Glad.")}),
     )
     assert "- **0**\n- **joy**: Glad.\n" in text
     rated = make_guidelines("sts", scale=complete_rating_scale(None))
@@ -65,9 +61,7 @@ def test_scales() -> None:
     assert complete_rating_scale(RatingScale(anchors={"0": "no"})).anchors == {"0": "no"}
 
 
-@pytest.mark.parametrize(
-    ("family", "n"), [("sts", 3), ("reranking", 3), ("clustering", 1), ("classification", 0)]
-)
+@pytest.mark.parametrize(("family", "n"), [("sts", 3), ("reranking", 3), ("clustering", 1), ("classification", 0)])
 def test_own_practice(family: Family, n: int) -> None:
     """Ours fit the shapes of the items; a classification has labels of its own."""
     found = builtin_practice_items(family)
@@ -88,9 +82,9 @@ def test_practice_of_the_data() -> None:
     assert rated.answer == 3.0
     assert rated.explanation.startswith("In the data, the rating is 3.4, which is nearest to 3. Roughly")
     assert (
-        make_rating_practice_item(
-            "a", "b", 3.5, complete_rating_scale(RatingScale(step=0.5))
-        ).explanation.count("nearest")
+        make_rating_practice_item("a", "b", 3.5, complete_rating_scale(RatingScale(step=0.5))).explanation.count(
+            "nearest"
+        )
         == 0
     )
     marks = make_marks_practice_item({"query": "q", "documents": []}, [1, 0, 1])

@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.scoring import (
-    bootstrap_map_over_queries,
-    human_score_interval,
-    score_people_answers,
-)
+from embassay.protocols.hume.scoring import bootstrap_map_over_queries, human_score_interval, score_people_answers
 from embassay.protocols.hume.study import TaskSpec
 from embassay.stats import bootstrap_ci
 
@@ -86,9 +82,7 @@ def test_bootstrap_over_queries() -> None:
     found = bootstrap_map_over_queries(gold, answers)
     expected = bootstrap_ci([1] * 6 + [0.75] * 2 + [(1 / 3 + 0.5) / 2] * 4)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
-    assert found.value == pytest.approx(
-        score_people_answers(TaskSpec("t", "reranking", "eng"), gold, answers).score()
-    )
+    assert found.value == pytest.approx(score_people_answers(TaskSpec("t", "reranking", "eng"), gold, answers).score())
     assert found.low < found.value < found.high
     assert found == bootstrap_map_over_queries(gold, answers)
     assert len({bootstrap_map_over_queries(gold, answers, seed=seed) for seed in range(8)}) > 1

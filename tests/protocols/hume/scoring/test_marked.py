@@ -52,10 +52,7 @@ def test_one_relevant(marks: str, ap: float) -> None:
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
-    [
-        (["0010000"] * 27 + ["1000000"] * 3, 0.914286),
-        (["0010000"] * 26 + ["0110000"] + ["1000000"] * 3, 0.897619),
-    ],
+    [(["0010000"] * 27 + ["1000000"] * 3, 0.914286), (["0010000"] * 26 + ["0110000"] + ["1000000"] * 3, 0.897619)],
     ids=["dan", "nob"],
 )
 def test_published_wikipedia(answers: list[str], expected: float) -> None:
@@ -84,9 +81,7 @@ def test_modes_by_their_definitions(pairs: list[tuple[int, int]]) -> None:
         return average_precision({str(i): one for i, one in enumerate(binary)}, names)
 
     stable = sorted(range(len(marks)), key=lambda i: -marks[i])
-    assert average_precision_of_marks(gold, marks, human_ap_mode="display_order") == pytest.approx(
-        of_order(stable)
-    )
+    assert average_precision_of_marks(gold, marks, human_ap_mode="display_order") == pytest.approx(of_order(stable))
     orders = [
         list(order)
         for order in permutations(range(len(marks)))
@@ -111,10 +106,7 @@ def test_the_cutoff_is_ten() -> None:
     [
         (lambda: average_precision_of_marks([1, 0], [1]), "2 gold grades but 1 marks"),
         (lambda: average_precision_of_marks([0, 0], [1, 0]), "no relevant document"),
-        (
-            lambda: average_precision_of_marks([1, 0], [1, 0], human_ap_mode="random"),
-            "human_ap_mode is 'random'",
-        ),
+        (lambda: average_precision_of_marks([1, 0], [1, 0], human_ap_mode="random"), "human_ap_mode is 'random'"),
         (lambda: reranking_scores([], []), "0 gold queries"),
     ],
 )

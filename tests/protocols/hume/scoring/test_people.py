@@ -41,9 +41,7 @@ TOXIC = {
     **{(0, 0, 0): 14, (1, 0, 0): 1, (0, 0, 1): 2, (1, 0, 1): 2, (0, 1, 0): 3, (1, 1, 0): 3},
     **{(0, 1, 1): 6, (1, 1, 1): 14},
 }
-SENTIMENT = {
-    **{(0, 0, 0): 10, (0, 0, 1): 6, (1, 0, 1): 4, (0, 1, 0): 2, (1, 1, 0): 3, (0, 1, 1): 2, (1, 1, 1): 13},
-}
+SENTIMENT = {**{(0, 0, 0): 10, (0, 0, 1): 6, (1, 0, 1): 4, (0, 1, 0): 2, (1, 1, 0): 3, (0, 1, 1): 2, (1, 1, 1): 13}}
 
 
 @pytest.mark.parametrize(
@@ -60,9 +58,7 @@ def test_published_votes(counts: dict, annotators: list[float], vote: float, vot
     assert found.score() == pytest.approx(vote, abs=1e-6)
     assert found.scores()["recall"] == pytest.approx(vote_recall, abs=1e-6)
     turned = TaskSpec("task", "classification", "eng", labels=(1, 0))
-    assert score_people_answers(turned, gold, {"1": one, "2": other}).scores()["recall"] != pytest.approx(
-        vote_recall
-    )
+    assert score_people_answers(turned, gold, {"1": one, "2": other}).scores()["recall"] != pytest.approx(vote_recall)
 
 
 def test_sts_check_values() -> None:
@@ -166,18 +162,10 @@ def test_the_vote(votes: list[str], order: list[str]) -> None:
         (lambda: classification_scores([1], []), "1 gold labels and 0 answers"),
         (lambda: clustering_scores([], []), "0 gold values"),
         (lambda: sts_scores([1.0], []), "1 gold values"),
+        (lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {}}), "Nobody answered any item of t"),
+        (lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {"1": 2.0}}), "Item 1 of t has no gold"),
         (
-            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {}}),
-            "Nobody answered any item of t",
-        ),
-        (
-            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {}, {"a": {"1": 2.0}}),
-            "Item 1 of t has no gold",
-        ),
-        (
-            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {"1": 1.0}, {"a": {"1": 2.0}}).score(
-                "best"
-            ),
+            lambda: score_people_answers(TaskSpec("t", "sts", "eng"), {"1": 1.0}, {"a": {"1": 2.0}}).score("best"),
             "aggregation is 'best'",
         ),
     ],

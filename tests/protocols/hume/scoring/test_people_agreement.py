@@ -28,9 +28,7 @@ def test_classification() -> None:
     assert (found.coefficient, found.band, found.reason) == ("fleiss_kappa", "moderate", "")
     assert (found.annotators, found.items, found.annotations) == (2, 10, 20)
     poor = agreed(
-        "classification",
-        ["neg", "pos", "pos", "pos", "neu", "neg"],
-        ["neg", "neg", "neu", "pos", "pos", "neu"],
+        "classification", ["neg", "pos", "pos", "pos", "neu", "neg"], ["neg", "neg", "neu", "pos", "pos", "neu"]
     )
     assert (poor.value, poor.extras["cohen_kappa"]) == pytest.approx((-0.021277, 0), abs=1e-6)
     assert poor.band == "poor"
@@ -150,7 +148,5 @@ def test_too_few_shared_items_are_told() -> None:
 
 def test_halves_are_kept_where_work_is_shared_out() -> None:
     """Each item goes to two of four people: nobody answered half of all items, and all of them count."""
-    answers = {
-        name: dict.fromkeys(map(str, range(at * 10, at * 10 + 20)), 1) for at, name in enumerate("abcd")
-    }
+    answers = {name: dict.fromkeys(map(str, range(at * 10, at * 10 + 20)), 1) for at, name in enumerate("abcd")}
     assert list(keep_annotators_by_coverage(answers)) == list("abcd")

@@ -58,9 +58,7 @@ def test_answers_in_a_file_that_cannot_be_written(study) -> None:
 def test_an_answer_in_a_file_and_in_the_store(study) -> None:
     """Counts neither twice nor by chance; files that are named stand for themselves."""
     _answered(study)
-    file = write_annotations(
-        study.path, "ann", [AnnotationRow(item_id="mood-01", annotator_id="ann", value=0)]
-    )
+    file = write_annotations(study.path, "ann", [AnnotationRow(item_id="mood-01", annotator_id="ann", value=0)])
     assert [one.item_id for one in collect_study_annotations(study)] == ["mood-01", "mood-00"]
     write_annotations(study.path, "ann", [AnnotationRow(item_id="mood-00", annotator_id="ann", value=0)])
     with pytest.raises(DataError, match="The answer by ann to mood-00 is both in a file"):

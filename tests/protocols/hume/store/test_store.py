@@ -24,9 +24,7 @@ def test_an_answer_is_stored_and_read_back(store, opened) -> None:
         "search-01", [1, 0, 0, 1, 0, 0, 0], 4, 61.25, "page is cut", "see «§2» – عربي 🙂", "tab-1", 2
     )
     (saved,) = _saved(store, "ann", draft)
-    assert saved == SavedAnswer(
-        draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at
-    )
+    assert saved == SavedAnswer(draft.item_id, draft.value, draft.flag, draft.comment, 61.25, 2, 4, saved.saved_at)
     assert opened().answers("ann") == {"search-01": saved}
     assert opened().answers("bob") == {}
 

@@ -9,11 +9,7 @@ import pytest
 
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import load_hume_paper_study
-from embassay.protocols.hume.published.standings import (
-    ADVICE,
-    agreement_trust_level,
-    name_pair_difficulty_for_people,
-)
+from embassay.protocols.hume.published.standings import ADVICE, agreement_trust_level, name_pair_difficulty_for_people
 from embassay.protocols.hume.record import (
     AnnotatorAgreement,
     AnnotatorScore,
@@ -79,12 +75,7 @@ def _pair(pair, row: dict[str, str]) -> DatasetLanguageRecord:
         conventions={"paper": human, "mean": human},
         agreement=None if agreement is None else _agreement(pair, agreement),
         models=tuple(
-            SystemScore(
-                system=name,
-                kind="embedding",
-                score=Estimate(value=value),
-                outside=not low <= value <= high,
-            )
+            SystemScore(system=name, kind="embedding", score=Estimate(value=value), outside=not low <= value <= high)
             for name, value in scores.items()
         ),
         difficulty=name_pair_difficulty_for_people(human),
@@ -142,9 +133,7 @@ def small_record() -> Summary:
                 among_people=1.0,
             ),
             SystemScore(system="bm25", kind="classical", score=Estimate(value=0.5, n=40), outside=True),
-            SystemScore(
-                system="lost|model", kind="embedding", score=Estimate(value=None, reason="it failed")
-            ),
+            SystemScore(system="lost|model", kind="embedding", score=Estimate(value=None, reason="it failed")),
         ),
         llms=(SystemScore(system="stub", kind="llm", score=Estimate(value=0.8, n=40), outside=False),),
         difficulty="easy",

@@ -26,15 +26,8 @@ def test_ratings_are_apart_by_their_distance() -> None:
 
 def test_marks_are_apart_document_by_document() -> None:
     answers = {"ann": {"i0": (1, 0, 0, 0)}, "bob": {"i0": (0, 1, 0, 0)}}
-    (found,) = find_most_disputed_items(
-        "reranking", items(1, query="who", documents=[]), {"i0": (1, 0, 0, 0)}, answers
-    )
-    assert (found.apart, found.gold, found.answers, found.texts) == (
-        0.5,
-        "1",
-        {"ann": "1", "bob": "2"},
-        ("who",),
-    )
+    (found,) = find_most_disputed_items("reranking", items(1, query="who", documents=[]), {"i0": (1, 0, 0, 0)}, answers)
+    assert (found.apart, found.gold, found.answers, found.texts) == (0.5, "1", {"ann": "1", "bob": "2"}, ("who",))
 
 
 def test_groups_are_apart_by_their_company_not_their_names() -> None:
@@ -50,9 +43,7 @@ def test_groups_are_apart_by_their_company_not_their_names() -> None:
 
 def test_long_texts_are_cut_and_single_answers_are_no_dispute() -> None:
     answers = {"ann": {"i0": "a", "i1": "a"}, "bob": {"i0": "b"}}
-    (found,) = find_most_disputed_items(
-        "classification", items(2, text1="x" * 900, text2="y"), {"i0": "a"}, answers
-    )
+    (found,) = find_most_disputed_items("classification", items(2, text1="x" * 900, text2="y"), {"i0": "a"}, answers)
     assert len(found.texts[0]) == LONGEST + 2
     assert found.texts[1] == "y"
 
@@ -69,8 +60,7 @@ def test_order_and_number_of_annotators_do_not_matter(family: Family, data: st.D
     """0 to 1, falling, at most `most`, alike for annotators in another order; equal answers are never disputed."""
     n = data.draw(st.integers(1, 6))
     answers = {
-        name: {f"i{i}": data.draw(VALUES[family]) for i in range(n) if data.draw(st.booleans())}
-        for name in "abc"
+        name: {f"i{i}": data.draw(VALUES[family]) for i in range(n) if data.draw(st.booleans())} for name in "abc"
     }
     found = find_most_disputed_items(family, items(n), {}, answers, most=3)
     apart = [one.apart for one in found]

@@ -73,11 +73,7 @@ def test_wins(figures: dict[str, ColumnTable]) -> None:
         three = [found[panel, group][against] for against in ("best", "median", "mean")]
         return [wins for wins, _ in three], three[0][1]
 
-    assert [found["reference", name][name] for name in ("best", "median", "mean")] == [
-        (4, 26),
-        (16, 26),
-        (16, 26),
-    ]
+    assert [found["reference", name][name] for name in ("best", "median", "mean")] == [(4, 26), (16, 26), (16, 26)]
     assert of("family", "classification") == ([3, 6, 5], 7)
     assert of("family", "clustering") == ([0, 5, 5], 7)
     assert of("family", "reranking") == ([0, 2, 2], 6)
@@ -91,9 +87,7 @@ def test_wins(figures: dict[str, ColumnTable]) -> None:
     assert of("lang", "eng") == ([0, 7, 6], 16)
     best = next(row for row in rows(figures["3"]) if (row["panel"], row["group"]) == ("reference", "best"))
     # Wilson's interval of 4 of 26, worked with its formula.
-    assert (best["win_rate"], best["low"], best["high"]) == pytest.approx(
-        (15.3846, 6.1501, 33.5312), abs=1e-3
-    )
+    assert (best["win_rate"], best["low"], best["high"]) == pytest.approx((15.3846, 6.1501, 33.5312), abs=1e-3)
 
 
 def test_gaps(figures: dict[str, ColumnTable]) -> None:

@@ -15,18 +15,8 @@ def test_agreement(small_record: Summary) -> None:
         "agreement", ["cohen_kappa", "percent_agreement", "alpha", "zeta", "answered_by", "reason"]
     )  # fmt: skip
     first, second = (dict(zip(names, row, strict=True)) for row in table.rows)
-    assert (first["coefficient"], first["value"], first["low"], first["high"]) == (
-        "fleiss_kappa",
-        0.31,
-        0.1,
-        0.5,
-    )
-    assert (first["band"], first["trust"], first["alpha"], first["answered_by"]) == (
-        "fair",
-        "low",
-        None,
-        "simulated",
-    )
+    assert (first["coefficient"], first["value"], first["low"], first["high"]) == ("fleiss_kappa", 0.31, 0.1, 0.5)
+    assert (first["band"], first["trust"], first["alpha"], first["answered_by"]) == ("fair", "low", None, "simulated")
     assert (second["value"], second["reason"], second["answered_by"]) == (None, "one annotator", "people")
 
 

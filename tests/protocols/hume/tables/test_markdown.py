@@ -35,9 +35,7 @@ def test_simulated_annotators_are_called_so(small_record: Summary) -> None:
 
 def test_hostile_names(small_record: Summary) -> None:
     """A name with a table's bar, a tag or a line break stays one cell of text."""
-    pair = small_record.pairs[0].model_copy(
-        update={"dataset": "a|b <script>\n# x", "flags": ("*bold* [x](y)",)}
-    )
+    pair = small_record.pairs[0].model_copy(update={"dataset": "a|b <script>\n# x", "flags": ("*bold* [x](y)",)})
     text = render_markdown_report(small_record.model_copy(update={"pairs": (pair,), "title": "<b>title"}))
     assert "# \\<b\\>title" in text
     assert "a\\|b \\<script\\> \\# x (eng)" in text
@@ -58,9 +56,7 @@ def test_hostile_names(small_record: Summary) -> None:
             "40 items are enough to distinguish m from simulated annotators.",
         ),
         (
-            SeparationSampleSize(
-                system="m", items=None, annotators=None, smallest=0.3, note="No number would do."
-            ),
+            SeparationSampleSize(system="m", items=None, annotators=None, smallest=0.3, note="No number would do."),
             "This study could detect a difference of 30.0. No number would do.",
         ),
         (SeparationSampleSize(system="m", items=None, annotators=None, smallest=None), ""),

@@ -55,11 +55,7 @@ def test_gaps(figures: dict[str, ColumnTable]) -> None:
         ("SIB200ClusteringS2S", "eng"): -29.3,
     }  # fmt: skip
     assert {key: best[key] for key in expected} == pytest.approx(expected, abs=0.055)
-    medians = {
-        ("SIB200ClusteringS2S", "ara"): 40.1,
-        ("STS22", "ara"): 38.7,
-        ("Core17Instruction", "eng"): -12.0,
-    }
+    medians = {("SIB200ClusteringS2S", "ara"): 40.1, ("STS22", "ara"): 38.7, ("Core17Instruction", "eng"): -12.0}
     assert {key: median[key] for key in medians} == pytest.approx(medians, abs=0.055)
     outside = column(figures["4"], "outside_interval").values()
     assert list(outside).count(1) == 14

@@ -8,13 +8,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.pteb.drops import HEADLINES
-from embassay.protocols.wordings.scores import (
-    DatasetInRun,
-    SystemInRun,
-    TaskInRun,
-    WordingRunSetup,
-    WordingSourceInRun,
-)
+from embassay.protocols.wordings.scores import DatasetInRun, SystemInRun, TaskInRun, WordingRunSetup, WordingSourceInRun
 from embassay.records import HeadlineComponent, ResultRow, Score
 from embassay.runs.folder import CellRecord
 
@@ -39,9 +33,7 @@ class Made:
         **more: str,
     ) -> WordingRunSetup:
         """`datasets` maps names to tasks; a system called `lexical...` has no vectors, `constant` is a reference."""
-        tasks = {
-            name: (given,) if isinstance(given, str) else tuple(given) for name, given in datasets.items()
-        }
+        tasks = {name: (given,) if isinstance(given, str) else tuple(given) for name, given in datasets.items()}
         counts = dict.fromkeys(datasets, runs) if isinstance(runs, int) else runs
         seeds = {name: tuple(range(1337, 1337 + counts[name])) for name in datasets}
         return WordingRunSetup(
@@ -76,9 +68,7 @@ class Made:
             for dataset in layout.list_task_datasets(task.name):
                 for system in layout.systems:
                     where = (task, dataset.name, system.name)
-                    before = self.component(
-                        dataset.name, original(dataset.name, system.name), dataset.name in fixed
-                    )
+                    before = self.component(dataset.name, original(dataset.name, system.name), dataset.name in fixed)
                     records.append(self._record(*where, "original", {"score": before}))
                     for source in layout.sources:
                         for run, seed in enumerate(source.seeds[dataset.name]):
@@ -108,15 +98,7 @@ class Made:
         """The rows of the cells themselves."""
         langs = {one.name: one.lang for one in layout.datasets}
         for record in records:
-            where = (
-                "pteb",
-                record.task,
-                record.dataset,
-                "",
-                langs[record.dataset],
-                record.variant,
-                record.system,
-            )
+            where = ("pteb", record.task, record.dataset, "", langs[record.dataset], record.variant, record.system)
             for score in record.scores:
                 yield ResultRow(*where, score.measure, score.value, score.n, reason=score.reason)
             if "original" in record.components:

@@ -45,9 +45,7 @@ def test_table_14_from_table_6(made):
     compared = comparisons["baseline"]["scopes"]["sts"]
     assert compared["baseline"] == BASELINE
     found = {one["system"]: one["averaged"] for one in compared["systems"]}
-    assert {name: one["method"] for name, one in found.items()} == dict.fromkeys(
-        TABLE_14, "exact signed-rank test"
-    )
+    assert {name: one["method"] for name, one in found.items()} == dict.fromkeys(TABLE_14, "exact signed-rank test")
     for name, (shift, p) in TABLE_14.items():
         assert 100 * found[name]["shift"] == pytest.approx(shift, abs=0.0051)
         assert found[name]["p_holm"] == pytest.approx(p, abs=5e-5)
@@ -86,10 +84,7 @@ def test_facts_of_the_estimators():
 TASKS = {
     "STS": "sts",
     "PairClassification": "pair_classification",
-    **{
-        name.capitalize(): name
-        for name in ("classification", "clustering", "reranking", "retrieval", "summarization")
-    },
+    **{name.capitalize(): name for name in ("classification", "clustering", "reranking", "retrieval", "summarization")},
 }
 
 
@@ -104,12 +99,8 @@ def test_averages_of_the_baseline(made):
         "classification": (92.23, 85.90), "clustering": (50.18, 47.44), "pair_classification": (73.85, 71.65),
         "reranking": (65.81, 64.30), "retrieval": (45.82, 45.38), "summarization": (26.25, 23.55),
     }  # fmt: skip
-    scores = {
-        name: pair for name, *pair in zip(DATASETS, originals, TABLE_6[BASELINE], strict=True)
-    } | table_9
-    layout = made.layout(
-        {**dict.fromkeys(DATASETS, "sts"), **{task: task for task in table_9}}, [BASELINE], runs=1
-    )
+    scores = {name: pair for name, *pair in zip(DATASETS, originals, TABLE_6[BASELINE], strict=True)} | table_9
+    layout = made.layout({**dict.fromkeys(DATASETS, "sts"), **{task: task for task in table_9}}, [BASELINE], runs=1)
     records = made.records(
         layout, lambda dataset, *_: scores[dataset][1] / 100, lambda dataset, _: scores[dataset][0] / 100
     )

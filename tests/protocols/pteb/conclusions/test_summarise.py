@@ -32,9 +32,7 @@ def found(rows, task, dataset, variant, system, measure, subset=""):
 @pytest.fixture
 def summed(made):
     """Two STS datasets and one to classify, three runs."""
-    layout = made.layout(
-        {"one": "sts", "two": "sts", "bank": "classification"}, ["a", "b", "lexical", "constant"]
-    )
+    layout = made.layout({"one": "sts", "two": "sts", "bank": "classification"}, ["a", "b", "lexical", "constant"])
     rows, comparisons = make_pteb_summary_and_comparisons(layout, made.records(layout, score))
     return layout, rows, comparisons
 
@@ -107,9 +105,7 @@ def test_several_sources_have_rows_of_their_own(made):
     )
     rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
     for dataset in ("one", ""):
-        whole, x, y = (
-            found(rows, "sts", dataset, variant, "a", "spearman").value for variant in ("", "by=x", "by=y")
-        )
+        whole, x, y = (found(rows, "sts", dataset, variant, "a", "spearman").value for variant in ("", "by=x", "by=y"))
         assert x - y == pytest.approx(0.1)
         assert whole == pytest.approx((x + y) / 2)
         assert found(rows, "sts", dataset, "", "a", "sd").value == pytest.approx(np.std(RUNS, ddof=1))
@@ -123,8 +119,7 @@ def test_controls_stand_beside_the_paraphrasers(made):
     layout = made.layout({"one": "sts", "two": "sts"}, labels=["by=x", "by=copied"])
     sources = (layout.sources[0], replace(layout.sources[1], control=True))
     records = made.records(
-        layout,
-        lambda dataset, system, label, run: 0.8 if label == "by=copied" else score(dataset, system, "", run),
+        layout, lambda dataset, system, label, run: 0.8 if label == "by=copied" else score(dataset, system, "", run)
     )
     rows, comparisons = make_pteb_summary_and_comparisons(replace(layout, sources=sources), records)
     whole, own = (found(rows, "sts", "one", label, "a", "spearman").value for label in ("", "by=x"))
@@ -162,9 +157,7 @@ def test_languages_of_a_dataset(made):
     rows, _ = make_pteb_summary_and_comparisons(layout, records)
     row = found(rows, "sts", "sts17", "", "a", "spearman", subset="ara")
     assert (row.value, row.lang) == (pytest.approx(np.mean(RUNS[:2]) - 0.1), "ara")
-    assert found(rows, "sts", "sts17", "", "a", "delta", subset="ara").value == pytest.approx(
-        np.mean(RUNS[:2]) - 0.8
-    )
+    assert found(rows, "sts", "sts17", "", "a", "delta", subset="ara").value == pytest.approx(np.mean(RUNS[:2]) - 0.8)
 
 
 def test_other_methods_are_never_ranked_together(summed):
@@ -240,15 +233,9 @@ def test_a_copying_paraphraser_changes_nothing(made):
     """All originals again: delta and sd are 0, nobody gains a rank."""
     layout = made.layout({"one": "sts", "two": "sts"})
     before = {"a": 0.8, "b": 0.7}
-    records = made.records(
-        layout, lambda dataset, system, *_: before[system], lambda dataset, system: before[system]
-    )
+    records = made.records(layout, lambda dataset, system, *_: before[system], lambda dataset, system: before[system])
     rows, comparisons = make_pteb_summary_and_comparisons(layout, records)
-    values = {
-        row.measure: row.value
-        for row in rows
-        if row.system == "a" and row.measure.startswith(("delta", "sd"))
-    }
+    values = {row.measure: row.value for row in rows if row.system == "a" and row.measure.startswith(("delta", "sd"))}
     assert values.pop("delta_sd:runs") == 0
     assert set(values.values()) == {0.0}
     stability = comparisons["rank_stability"]["sts"]
@@ -288,7 +275,5 @@ def test_intervals_of_drops_hold_what_a_drop_can_be(made):
         assert "no interval" in row.method
     near = made.records(layout, lambda dataset, system, _, run: 0.9 - 0.05 * run)
     row = found(make_pteb_summary_and_comparisons(layout, near)[0], "sts", "one", "", "a", "delta_runs")
-    original = found(
-        make_pteb_summary_and_comparisons(layout, near)[0], "sts", "one", "", "a", "original"
-    ).value
+    original = found(make_pteb_summary_and_comparisons(layout, near)[0], "sts", "one", "", "a", "original").value
     assert -1 - original <= row.ci_low < row.value < row.ci_high <= 1 - original

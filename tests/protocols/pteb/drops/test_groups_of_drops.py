@@ -40,9 +40,7 @@ def cell(
 
     def row(variant: str, measure: str, value: float | None) -> ResultRow:
         reason = "" if value is not None else "6% of the texts have no wording"
-        return ResultRow(
-            "pteb", task, dataset, subset, lang, variant, system, measure, value, 100, reason=reason
-        )
+        return ResultRow("pteb", task, dataset, subset, lang, variant, system, measure, value, 100, reason=reason)
 
     yield row("original", HEADLINES[task], original)
     yield row("original", "another", 0.123)
@@ -59,13 +57,7 @@ def test_a_drop_is_the_mean_over_the_runs() -> None:
     found = measure_score_drops(cell("stsb", "minilm", 0.8, [-0.03, -0.05, -0.04]))
     assert found.missing == ()
     [drop] = found.rows
-    assert (drop.task, drop.dataset, drop.system, drop.original, drop.runs) == (
-        "sts",
-        "stsb",
-        "minilm",
-        0.8,
-        3,
-    )
+    assert (drop.task, drop.dataset, drop.system, drop.original, drop.runs) == ("sts", "stsb", "minilm", 0.8, 3)
     assert drop.delta == pytest.approx(-0.04)
 
 
@@ -140,15 +132,10 @@ def test_against_the_original_score() -> None:
 def test_edges_belong_to_the_upper_bin() -> None:
     """But a score of 100 is in the last one, and 80 is not above 80."""
     points = [
-        ScoreDrop("sts", f"d{i}", "eng", "s", original, 0.0, 1)
-        for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
+        ScoreDrop("sts", f"d{i}", "eng", "s", original, 0.0, 1) for i, original in enumerate((-0.1, 0.2, 0.8, 1.0))
     ]
     found = relate_drops_to_original_scores(points)
-    assert [(one.name, one.delta.n) for one in found.bins] == [
-        ("under 20", 1),
-        ("20 to 40", 1),
-        ("80 to 100", 2),
-    ]
+    assert [(one.name, one.delta.n) for one in found.bins] == [("under 20", 1), ("20 to 40", 1), ("80 to 100", 2)]
     assert found.above.first is not None
     assert found.above.first.delta.n == 1
     assert math.isnan(found.correlation)

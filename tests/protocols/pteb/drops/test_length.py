@@ -51,9 +51,7 @@ def test_lost_items_count_on_neither_side() -> None:
     lost = [np.flatnonzero(WORDS <= 10)[:2], np.array([], dtype=int), np.flatnonzero(WORDS > 50)[:1]]
     for run, rows in zip(runs, lost, strict=True):
         run[rows] = np.nan
-    found = {
-        one.label: one for one in score_original_and_runs_by_length("spearman", WORDS, BEFORE, runs, GOLD)
-    }
+    found = {one.label: one for one in score_original_and_runs_by_length("spearman", WORDS, BEFORE, runs, GOLD)}
     short = WORDS <= 10
     deltas = []
     for run in runs:
@@ -89,13 +87,9 @@ def test_a_copier_loses_nothing_at_any_length() -> None:
 
 def test_small_and_undefined_bins_show_their_n_only() -> None:
     """With the reason."""
-    [few] = score_original_and_runs_by_length(
-        "spearman", WORDS[:9] * 0 + 5, BEFORE[:9], [RUNS[0][:9]], GOLD[:9]
-    )
+    [few] = score_original_and_runs_by_length("spearman", WORDS[:9] * 0 + 5, BEFORE[:9], [RUNS[0][:9]], GOLD[:9])
     assert (few.n, few.original, few.delta, few.reason) == (9, None, None, "9 items are too few for a score")
-    [same] = score_original_and_runs_by_length(
-        "spearman", WORDS[:50] * 0 + 5, BEFORE[:50], [RUNS[0][:50]], np.ones(50)
-    )
+    [same] = score_original_and_runs_by_length("spearman", WORDS[:50] * 0 + 5, BEFORE[:50], [RUNS[0][:50]], np.ones(50))
     assert (same.original, same.reason) == (None, "the measure is undefined on these items")
 
 
@@ -109,9 +103,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 def test_word_counts() -> None:
     """Table 1: white-space words, every text as often as it stands there, and the plain mean over datasets."""
-    rows = summarise_words_per_text_by_dataset(
-        {"a": ["one two", "one", "a b c"], "b": ["x y z w"], "empty": []}
-    )
+    rows = summarise_words_per_text_by_dataset({"a": ["one two", "one", "a b c"], "b": ["x y z w"], "empty": []})
     assert [(row.dataset, row.texts, row.mean, row.median, row.most) for row in rows] == [
         ("a", 3, 2.0, 2, 3),
         ("b", 1, 4.0, 4, 4),

@@ -10,9 +10,7 @@ from embassay.protocols.wordings.records import ParaphraseOutcome
 from embassay.records import ResultRow, SkippedItems
 
 
-def row(
-    task: str, dataset: str, variant: str, system: str, measure: str, value: float, n: int = 100
-) -> ResultRow:
+def row(task: str, dataset: str, variant: str, system: str, measure: str, value: float, n: int = 100) -> ResultRow:
     return ResultRow("pteb", task, dataset, "", "eng", variant, system, measure, value, n, -0.9, 0.9)
 
 
@@ -29,11 +27,7 @@ def rows_of(source: str, distance: float, delta: float, system: str = "minilm") 
 
 def test_one_point_per_source() -> None:
     """Mean distance over the texts of all runs, mean drop over runs, and the run's interval."""
-    rows = [
-        *rows_of("by=gemma", 0.8, -0.05),
-        *rows_of("by=oss", 0.55, -0.03),
-        *rows_of("by=qwen", 0.6, -0.02),
-    ]
+    rows = [*rows_of("by=gemma", 0.8, -0.05), *rows_of("by=oss", 0.55, -0.03), *rows_of("by=qwen", 0.6, -0.02)]
     found = pair_drops_with_edit_distances(rows)
     assert found.missing == ()
     assert [(p.source, p.system, p.distances) for p in found.points] == [
@@ -85,9 +79,7 @@ def test_every_run_stands_beside_the_text() -> None:
 def test_the_draw_depends_on_the_texts_and_the_seed_alone() -> None:
     """Not on the order of the file; another seed draws others."""
     again = {seed: list(reversed(given)) for seed, given in RUNS.items()}
-    assert {one.text for one in draw_texts_with_wordings(RUNS)} == {
-        one.text for one in draw_texts_with_wordings(again)
-    }
+    assert {one.text for one in draw_texts_with_wordings(RUNS)} == {one.text for one in draw_texts_with_wordings(again)}
     assert {one.text for one in draw_texts_with_wordings(RUNS)} != {
         one.text for one in draw_texts_with_wordings(RUNS, seed=1)
     }

@@ -73,9 +73,7 @@ def write_pairs(tmp_path, judges):
         for i in range(n):
             texts = [f"{name} {i} {side} " + "word " * int(rng.integers(0, longest)) for side in "ab"]
             score = round(float(rng.uniform(low, high)), 2)
-            rows.append(
-                {"id": f"{name}-{i}", "text": texts[0].strip(), "text2": texts[1].strip(), "score": score}
-            )
+            rows.append({"id": f"{name}-{i}", "text": texts[0].strip(), "text2": texts[1].strip(), "score": score})
             judges.gold[rows[-1]["text"], rows[-1]["text2"]] = 5 * (score - low) / (high - low)
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps({**row, "lang": "en"}) + "\n" for row in rows))

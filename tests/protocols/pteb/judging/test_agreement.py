@@ -31,8 +31,7 @@ def judged(data, noise=0.5, failed=()):
     gold = 5 * (data.scores - 1) / 4
     values = np.clip(gold + rng.normal(0, noise, len(gold)), 0, 5)
     return [
-        JudgeRating(None, 6, "no rating") if i in failed else JudgeRating(float(v), 1)
-        for i, v in enumerate(values)
+        JudgeRating(None, 6, "no rating") if i in failed else JudgeRating(float(v), 1) for i, v in enumerate(values)
     ]
 
 
@@ -60,16 +59,8 @@ def test_every_figure_is_a_direct_computation():
     assert found["mae", ""].value == pytest.approx(np.abs(values - gold).mean())
     direct = wilson(3 / 400, 400)
     assert found["failed", ""].value == pytest.approx(3 / 400)
-    assert (found["failed", ""].ci_low, found["failed", ""].ci_high) == pytest.approx(
-        (direct.low, direct.high)
-    )
-    for low, high, label in (
-        (0, 1, "[0,1)"),
-        (1, 2, "[1,2)"),
-        (2, 3, "[2,3)"),
-        (3, 4, "[3,4)"),
-        (4, 6, "[4,5]"),
-    ):
+    assert (found["failed", ""].ci_low, found["failed", ""].ci_high) == pytest.approx((direct.low, direct.high))
+    for low, high, label in ((0, 1, "[0,1)"), (1, 2, "[1,2)"), (2, 3, "[2,3)"), (3, 4, "[3,4)"), (4, 6, "[4,5]")):
         inside = (gold >= low) & (gold < high)
         row = found["mae", f"gold={label}"]
         assert (row.n, row.value) == (inside.sum(), pytest.approx(np.abs(values - gold)[inside].mean()))
@@ -92,10 +83,7 @@ def test_a_bin_with_few_pairs_has_its_n_alone():
     few = rows(outcome(judged(data), data, JudgingRunOptions(resamples=50, smallest_bin=2)))
     assert any(row.value is not None for (m, v), row in few.items() if m == "spearman" and v)
     empty = rows(
-        outcome(
-            [JudgeRating(1.0, 1)] * 2,
-            ScoredTextPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0])),
-        )
+        outcome([JudgeRating(1.0, 1)] * 2, ScoredTextPairs(("a", "b"), ("x", "y"), ("x", "z"), np.array([1.0, 2.0])))
     )
     assert (empty["mae", "gold=[4,5]"].value, empty["mae", "gold=[4,5]"].reason) == (None, "no pair")
     assert empty["spearman", ""].reason == "the rating does not vary"
@@ -109,10 +97,7 @@ def test_over_five_percent_failed_is_no_score():
     bad = outcome(judged(data, failed=set(range(21))), data)
     found = rows(bad)
     assert {row.value for (measure, _), row in found.items() if measure != "failed"} == {None}
-    assert (
-        found["spearman", ""].reason
-        == "21 of 400 pairs had no rating, mostly: no rating (over 5%, so no score)"
-    )
+    assert found["spearman", ""].reason == "21 of 400 pairs had no rating, mostly: no rating (over 5%, so no score)"
     assert found["failed", ""].value == pytest.approx(21 / 400)
     assert [(one.reason, one.count) for one in bad.skipped] == [("pairs without a rating: no rating", 21)]
     assert bad.counts == {"ratings": 379, "ratings_failed": 21, "further_attempts": 105}
@@ -144,8 +129,7 @@ def test_languages_have_a_correlation_each():
     data = pairs(100)
     langs = ("en",) * 60 + ("de",) * 40
     ratings = [
-        JudgeRating(one.value * (0.2 if lang == "de" else 1), 1)
-        for one, lang in zip(judged(data), langs, strict=True)
+        JudgeRating(one.value * (0.2 if lang == "de" else 1), 1) for one, lang in zip(judged(data), langs, strict=True)
     ]
     found = outcome(ratings, data, langs=langs)
     each = {row.subset: row for row in found.scores if row.subset}

@@ -114,10 +114,7 @@ def test_the_judge_is_blind(cache):
     judge = Judge(lambda *_: "4")
     assert rated(judge, cache, [("a", "b")]) == [JudgeRating(4.0, 1)]
     [(messages, sampling, schema)] = judge.asked
-    assert [(one.role, one.content) for one in messages] == [
-        ("system", "Rate."),
-        ("user", format_text_pair("a", "b")),
-    ]
+    assert [(one.role, one.content) for one in messages] == [("system", "Rate."), ("user", format_text_pair("a", "b"))]
     assert (sampling, schema) == (SamplingSettings(0.8, 0.9, 1337), None)
 
 
@@ -143,20 +140,13 @@ def test_what_is_no_rating_is_asked_again_with_another_seed(cache):
 
 def test_a_rating_that_never_comes_has_its_reason(cache):
     """After as many attempts as allowed, or when the model declines; the others are rated."""
-    says = {
-        "worse": "4/5",
-        "more": "7",
-        "never": TextRefused("judge: the model declined."),
-        "gone": ModelError("down"),
-    }
+    says = {"worse": "4/5", "more": "7", "never": TextRefused("judge: the model declined."), "gone": ModelError("down")}
 
     def answer(text, _):
         return next((said for word, said in says.items() if word in text), "2")
 
     judge = Judge(answer)
-    found = rated(
-        judge, cache, [("worse", ""), ("more", ""), ("never", ""), ("gone", ""), ("fine", "")], attempts=2
-    )
+    found = rated(judge, cache, [("worse", ""), ("more", ""), ("never", ""), ("gone", ""), ("fine", "")], attempts=2)
     assert [(one.value, one.attempts) for one in found] == [(None, 2)] * 4 + [(2.0, 1)]
     assert [one.reason for one in found] == [
         "an answer that is not a rating", "a rating out of range", "judge: the model declined.", "down", "",

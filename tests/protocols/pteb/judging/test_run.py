@@ -73,13 +73,9 @@ def test_all_tables_are_direct_computations(write_pairs, spec, tmp_path):
         words = found["sharp-27b", data][2]
         for above, most, label in ((0, 10, "1-10"), (10, 20, "11-20"), (20, 30, "21-30"), (30, 50, "31-50")):
             inside = (words > above) & (words <= most)
-            direct = [
-                spearmanr(*(part[inside] for part in found[name, data][:2])).statistic for name in names
-            ]
+            direct = [spearmanr(*(part[inside] for part in found[name, data][:2])).statistic for name in names]
             assert lengths[f"n {label}"][row] == inside.sum()
-            assert lengths[label][row] == (
-                pytest.approx(100 * np.mean(direct)) if inside.sum() >= 10 else None
-            )
+            assert lengths[label][row] == (pytest.approx(100 * np.mean(direct)) if inside.sum() >= 10 else None)
     assert run.manifest["status"] == "finished"
 
 
@@ -89,9 +85,7 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
         [spec("sharp-27b"), spec("flat-1b")], datasets=[write_pairs("one", 80), write_pairs("two", 80)],
         out=tmp_path / "run", options=QUICK,
     )  # fmt: skip
-    rows = {
-        (row.system, row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()
-    }
+    rows = {(row.system, row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     mean = rows[spec("sharp-27b"), "", "spearman", ""]
     assert mean.ci_low < mean.value < mean.ci_high
     assert (mean.n, mean.seed, mean.protocol, mean.task) == (160, 1337, "pteb", "judge")
@@ -101,9 +95,7 @@ def test_the_mean_over_datasets_has_a_paired_interval(write_pairs, spec, tmp_pat
     both = rows["mean of judges", "", "spearman", ""]
     assert both.value == pytest.approx((mean.value + rows[spec("flat-1b"), "", "spearman", ""].value) / 2)
     warnings = run.manifest["datasets"][0]["tasks"]["judge"]["warnings"]
-    assert warnings == [
-        "Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold one=LOW-HIGH."
-    ]
+    assert warnings == ["Gold scores are assumed to range from 0 to 5. If not, pass their range: --gold one=LOW-HIGH."]
 
 
 def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
@@ -115,10 +107,7 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
     for first, _ in list(judges.gold)[100:106]:
         judges.spoil[name, first] = "4/5"
     run = judge(
-        [spec(name)],
-        datasets=[one, two],
-        out=tmp_path / "run",
-        options=JudgingRunOptions(resamples=50, attempts=3),
+        [spec(name)], datasets=[one, two], out=tmp_path / "run", options=JudgingRunOptions(resamples=50, attempts=3)
     )
     rows = {(row.dataset, row.measure, row.variant): row for row in RunFolder(run.path).read_results()}
     assert rows["one", "spearman", ""].n == 95
@@ -139,19 +128,12 @@ def test_answers_that_are_no_rating(write_pairs, spec, judges, tmp_path):
 def test_it_stops_at_the_limit_and_goes_on(write_pairs, spec, judges, stub, tmp_path):
     """No pair is asked twice, whatever stopped the run; the results are those of a run that was not stopped."""
     path, one = write_pairs("one", 120), spec("sharp-27b", "&price=10&price_output=10")
-    whole = judge(
-        [one], datasets=[path], out=tmp_path / "whole", options=QUICK, cache=tmp_path / "whole.sqlite"
-    )
+    whole = judge([one], datasets=[path], out=tmp_path / "whole", options=QUICK, cache=tmp_path / "whole.sqlite")
     usd = whole.manifest["spent"]["usd"]
     asked = len(judges.seen)
     assert (asked, usd > 0) == (120, True)
     judges.seen.clear()
-    arguments = {
-        "datasets": [path],
-        "out": tmp_path / "run",
-        "options": QUICK,
-        "cache": tmp_path / "run.sqlite",
-    }
+    arguments = {"datasets": [path], "out": tmp_path / "run", "options": QUICK, "cache": tmp_path / "run.sqlite"}
     with pytest.raises(BudgetExceeded):
         judge([one], max_usd=usd / 2, **arguments)
     assert 0 < len(judges.seen) < 120
@@ -182,9 +164,7 @@ def test_the_forecast_is_what_is_asked(write_pairs, spec, judges, tmp_path):
 def test_what_cannot_be_judged(write_pairs, spec, tmp_path):
     """Is refused before anything is asked, in plain words."""
     path = write_pairs("one", 20, low=0, high=10)
-    with pytest.raises(
-        UsageError, match=r"'one' range from .* to .*, which is outside 0 to 5.*--gold one=LOW-HIGH"
-    ):
+    with pytest.raises(UsageError, match=r"'one' range from .* to .*, which is outside 0 to 5.*--gold one=LOW-HIGH"):
         judge([spec("sharp-27b")], datasets=[path], out=tmp_path / "run")
     with pytest.raises(UsageError, match=r"'5-1' is not a range"):
         judge([spec("sharp-27b")], datasets=[path], out=tmp_path / "run", gold=("5-1",))
@@ -220,21 +200,13 @@ def test_long_pairs_are_read_whole(stub, judges, tmp_path):
     """A server that must be told gets room for the longest pair of the run, the same for all calls, and is told not to
     think; how the pairs are told apart does not depend on it."""
     rows = [
-        {
-            "id": str(i),
-            "lang": "en",
-            "text": f"{i} " + "word " * 3000 * (i % 2),
-            "text2": "short",
-            "score": i % 6,
-        }
+        {"id": str(i), "lang": "en", "text": f"{i} " + "word " * 3000 * (i % 2), "text2": "short", "score": i % 6}
         for i in range(12)
     ]
     path = tmp_path / "long.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     stub.chat = lambda turn: "3.5" if "word" in turn.last else "1"
-    run = judge(
-        [f"ollama:gemma3:27b?base_url={stub.url}"], datasets=[path], out=tmp_path / "run", options=QUICK
-    )
+    run = judge([f"ollama:gemma3:27b?base_url={stub.url}"], datasets=[path], out=tmp_path / "run", options=QUICK)
     assert run.manifest["status"] == "finished"
     assert {(body["options"]["num_ctx"], body["think"]) for body in stub.bodies} == {(16384, False)}
     assert {body["options"]["seed"] for body in stub.bodies} == {1337}

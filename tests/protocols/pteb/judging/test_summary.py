@@ -69,10 +69,7 @@ def test_errors_are_pooled_over_pairs():
     assert (row.value, row.n) == (1.5, 40)
     # Of two replicates, 1.25 and 2.5, the ends lie that near to either.
     free = degrees_of_freedom_of_strata(
-        [
-            ResampledUnitGroup(30, 0.75 * np.array([1.0, 2.0])),
-            ResampledUnitGroup(10, 0.25 * np.array([2.0, 4.0])),
-        ]
+        [ResampledUnitGroup(30, 0.75 * np.array([1.0, 2.0])), ResampledUnitGroup(10, 0.25 * np.array([2.0, 4.0]))]
     )
     expected = corrected_interval([1.25, 2.5], 1.5, free)
     assert (row.ci_low, row.ci_high) == pytest.approx(expected)

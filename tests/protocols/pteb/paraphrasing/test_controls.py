@@ -17,9 +17,7 @@ LONG = " ".join(f"word{i}" for i in range(40))
 
 
 def written(paraphraser, texts, seed=1337):
-    found = dict(
-        paraphraser.write([TextToParaphrase(text, "en") for text in texts], seed=seed, run=0, dataset="d")
-    )
+    found = dict(paraphraser.write([TextToParaphrase(text, "en") for text in texts], seed=seed, run=0, dataset="d"))
     return [found[i] for i in range(len(texts))]
 
 
@@ -70,6 +68,4 @@ def test_as_far_as_the_set(tmp_path, changed):
 
 def test_as_far_as_any_paraphraser():
     """A set is one; so is a control."""
-    assert (
-        written(PermutingParaphraser("permuted", open_paraphraser("copied")), [LONG])[0].outcome == "copied"
-    )
+    assert written(PermutingParaphraser("permuted", open_paraphraser("copied")), [LONG])[0].outcome == "copied"

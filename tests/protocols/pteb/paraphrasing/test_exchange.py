@@ -20,8 +20,7 @@ TEXTS = ('a "red" fox,\nrunning', "zwei Füchse", "lost in one run", " ")
 
 def rows(seed: int) -> list[ParaphraseOutcome]:
     usable = [
-        ParaphraseOutcome(text, "en", "", f"{text.strip()} otherwise {seed}", "ok", seed=seed)
-        for text in TEXTS[:2]
+        ParaphraseOutcome(text, "en", "", f"{text.strip()} otherwise {seed}", "ok", seed=seed) for text in TEXTS[:2]
     ]
     third = (
         ParaphraseOutcome(TEXTS[2], "en", "", "found", "ok", seed=seed)
@@ -77,10 +76,7 @@ def test_jsonl_is_replayed(kept, tmp_path):
     assert stored.seeds(2, 1337, dataset="renamed") == (1337, 1338)
     found = dict(
         stored.write(
-            [TextToParaphrase(TEXTS[1], "de"), TextToParaphrase("new", "de")],
-            seed=1338,
-            run=1,
-            dataset="renamed",
+            [TextToParaphrase(TEXTS[1], "de"), TextToParaphrase("new", "de")], seed=1338, run=1, dataset="renamed"
         )
     )
     assert (found[0].wording, found[0].lang) == ("zwei Füchse otherwise 1338", "de")
@@ -90,9 +86,7 @@ def test_jsonl_is_replayed(kept, tmp_path):
 def test_a_plain_file_of_wordings(tmp_path):
     """With text and paraphrases alone: seeds are counted from the first; a text may have fewer than others."""
     file = tmp_path / "plain.jsonl"
-    file.write_text(
-        '{"text": "a", "paraphrases": ["b", "a"]}\n{"text": "c", "paraphrases": ["d"]}\n', encoding="utf-8"
-    )
+    file.write_text('{"text": "a", "paraphrases": ["b", "a"]}\n{"text": "c", "paraphrases": ["d"]}\n', encoding="utf-8")
     found = import_paraphrases(file, tmp_path / "again", seed=5)
     assert found.list_kept_seeds("plain", "plain") == (5, 6)
     assert [row.outcome for row in found.rows("plain", "plain", 5)] == ["ok", "ok"]
@@ -103,10 +97,7 @@ def test_a_plain_file_of_wordings(tmp_path):
     ("line", "said"),
     [
         ('{"text": "a", "paraphrases": ["b"], "seeds": [1, 2]}', r"bad.jsonl:1: .*a list of 1 seeds"),
-        (
-            '{"text": "a", "wording": "", "run_seed": 1, "outcome": "ok"}',
-            r"bad.jsonl:1: .*'wording'.*outcome is 'ok'",
-        ),
+        ('{"text": "a", "wording": "", "run_seed": 1, "outcome": "ok"}', r"bad.jsonl:1: .*'wording'.*outcome is 'ok'"),
         ('{"text": "a", "wording": "b", "run_seed": 1, "outcome": "fine"}', r"bad.jsonl:1: .*'outcome'"),
         ('{"text": "a", "wording": "b", "run_seed": null}', r"bad.jsonl:1: .*'run_seed'"),
         ('{"text": "a"}', r"the file contains no paraphrases"),

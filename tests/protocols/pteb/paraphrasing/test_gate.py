@@ -7,10 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.protocols.pteb.paraphrasing import (
-    compute_answer_length_limit,
-    make_paraphrase_verdict_of_answer,
-)
+from embassay.protocols.pteb.paraphrasing import compute_answer_length_limit, make_paraphrase_verdict_of_answer
 
 TEXT = "The committee approved the budget after a long debate."
 
@@ -89,17 +86,12 @@ def test_what_the_text_says_itself_is_no_fault(text, answer):
     assert make_paraphrase_verdict_of_answer(text, answer, lang="en").outcome == "ok"
 
 
-@pytest.mark.parametrize(
-    ("text", "strict", "allowed"), [("Hi", False, 40), ("Hi", True, 10), ("x" * 20, False, 100)]
-)
+@pytest.mark.parametrize(("text", "strict", "allowed"), [("Hi", False, 40), ("Hi", True, 10), ("x" * 20, False, 100)])
 def test_the_longest_answer(text, strict, allowed):
     """Five times the text, and 40 characters always unless strict; the border itself is allowed."""
     assert compute_answer_length_limit(text, strict=strict) == allowed
     assert make_paraphrase_verdict_of_answer(text, "y" * allowed, strict_length=strict).usable
-    assert (
-        make_paraphrase_verdict_of_answer(text, "y" * (allowed + 1), strict_length=strict).outcome
-        == "too long"
-    )
+    assert make_paraphrase_verdict_of_answer(text, "y" * (allowed + 1), strict_length=strict).outcome == "too long"
 
 
 @given(st.text(), st.text(st.characters(codec="utf-8")))
@@ -117,9 +109,9 @@ def test_any_answer_is_judged(text, answer):
 
 def test_half_a_character():
     """A server may send one; the wording can be kept all the same."""
-    assert make_paraphrase_verdict_of_answer(
-        TEXT, "The budget \ud83d passed after a long debate."
-    ).wording == ("The budget ? passed after a long debate.")
+    assert make_paraphrase_verdict_of_answer(TEXT, "The budget \ud83d passed after a long debate.").wording == (
+        "The budget ? passed after a long debate."
+    )
 
 
 @given(st.text(st.characters(codec="utf-8"), min_size=1))

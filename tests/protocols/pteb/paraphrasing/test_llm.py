@@ -28,8 +28,7 @@ from stub.paraphrasing import paraphrasing, share
 pytest.importorskip("openai")
 
 TEXTS = [
-    TextToParaphrase(f"Two people are walking near river number {i}, and a man says hello.", "en")
-    for i in range(60)
+    TextToParaphrase(f"Two people are walking near river number {i}, and a man says hello.", "en") for i in range(60)
 ]
 
 
@@ -245,9 +244,7 @@ def test_answers_are_asked_for_once(tmp_path):
 @pytest.mark.slow
 def test_what_spoils_is_counted_text_by_text(tmp_path):
     """A model that fails 3%, copies 2% and writes ten times as much 1%."""
-    texts = [
-        TextToParaphrase(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)
-    ]
+    texts = [TextToParaphrase(f"Two people saw dog number {i} behind the old house.", "en") for i in range(1000)]
     with StubServer(chat=paraphrasing(failing=0.03, copying=0.02, long=0.01)) as stub:
         rows = written(opened(stub, tmp_path), texts)
     expected = {

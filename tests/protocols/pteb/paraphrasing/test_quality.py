@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 from embassay.measures.correlation import edit_distance
-from embassay.protocols.wordings.records import (
-    ParaphraseOutcome,
-    make_wording_quality_rows,
-    measure_wording_quality,
-)
+from embassay.protocols.wordings.records import ParaphraseOutcome, make_wording_quality_rows, measure_wording_quality
 
 ROWS = [
     ParaphraseOutcome("a b c", "en", "", "a x c d", "ok", seconds=0.2),
     ParaphraseOutcome("a b", "en", "", "a b", "copied", attempts=2, seconds=0.4, rejected="empty"),
     ParaphraseOutcome("q", "en", "", "a b", "ok", seconds=0.3),
     ParaphraseOutcome(
-        "lang",
-        "de",
-        "",
-        "",
-        "too long",
-        "900 characters",
-        6,
-        seconds=6.0,
-        rejected=";".join(["too long"] * 6),
+        "lang", "de", "", "", "too long", "900 characters", 6, seconds=6.0, rejected=";".join(["too long"] * 6)
     ),
     ParaphraseOutcome("gone", "de", "", "", "missing", attempts=0),
     ParaphraseOutcome(" ", "de", "", " ", "ok", attempts=0),
@@ -57,9 +45,7 @@ def test_nothing_is_no_zero():
 
 def test_result_rows():
     """One per measure for all texts and for each language, with unique keys."""
-    rows = make_wording_quality_rows(
-        ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337
-    )
+    rows = make_wording_quality_rows(ROWS, dataset="d", system="openai:m", variant="paraphrase:seed=1337", seed=1337)
     assert len({row.key for row in rows}) == len(rows)
     values = {(row.subset, row.measure): row.value for row in rows}
     assert {row.lang for row in rows if not row.subset} == {"mul"}

@@ -15,15 +15,11 @@ from embassay.protocols.wordings.sets import ParaphraseSet, WordingSource
 
 ROWS = [
     ParaphraseOutcome("a red fox", "en", "", "a crimson fox", "ok", seed=1337, seconds=0.25),
-    ParaphraseOutcome(
-        "ein Fuchs", "de", "", "ein Fuchs", "copied", seed=1001340, attempts=2, rejected="empty"
-    ),
+    ParaphraseOutcome("ein Fuchs", "de", "", "ein Fuchs", "copied", seed=1001340, attempts=2, rejected="empty"),
     ParaphraseOutcome("a red fox", "de", "", "", "failed", "no connection", seed=1337),
     ParaphraseOutcome("x", "en", "first:1", "y", "ok"),
 ]
-SOURCE = WordingSource(
-    name="a model", paraphraser="openai:m", identity="openai:m@1", prompt={"name": "default"}
-)
+SOURCE = WordingSource(name="a model", paraphraser="openai:m", identity="openai:m@1", prompt={"name": "default"})
 
 
 @pytest.fixture
@@ -97,9 +93,7 @@ def test_a_damaged_file_is_named(kept):
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(content)
-    with pytest.raises(
-        DataError, match=r"seed-1337.parquet: the paraphrases were changed after they were written"
-    ):
+    with pytest.raises(DataError, match=r"seed-1337.parquet: the paraphrases were changed after they were written"):
         kept.rows("a model", "d/e", 1337)
     path.unlink()
     with pytest.raises(DataError, match=r"seed-1337.parquet: the paraphrases cannot be read"):

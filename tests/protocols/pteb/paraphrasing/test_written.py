@@ -20,10 +20,7 @@ ROWS = {
         ParaphraseOutcome("x", "en", "", "y", "ok", seed=1337),
         ParaphraseOutcome("z", "en", "", "", "refused", "no", 6),
     ],
-    1338: [
-        ParaphraseOutcome("x", "en", "", "why", "ok", seconds=0.5),
-        ParaphraseOutcome("z", "en", "", "zed", "ok"),
-    ],
+    1338: [ParaphraseOutcome("x", "en", "", "why", "ok", seconds=0.5), ParaphraseOutcome("z", "en", "", "zed", "ok")],
     1443: [ParaphraseOutcome("x", "en", "", "ex", "ok"), ParaphraseOutcome("z", "en", "", "zee", "ok")],
 }
 
@@ -39,10 +36,7 @@ def test_recorded_run_by_run():
     assert [(row.wording, row.outcome) for row in rows] == [
         ("eins", "ok"), ("two", "copied"), ("", "missing"), (" ", "ok"),
     ]  # fmt: skip
-    assert [row.wording for row in written(found, ["one", "two"], seed=1338, run=1, dataset="a")] == [
-        "uno",
-        "dos",
-    ]
+    assert [row.wording for row in written(found, ["one", "two"], seed=1338, run=1, dataset="a")] == ["uno", "dos"]
     assert written(found, ["two"], seed=1337, run=0, dataset="b")[0].wording == "zwei"
 
 

@@ -31,8 +31,7 @@ def reworded(name: str, text: str) -> str:
     if name == "inventor-8b":
         return " ".join("invented" for _ in text.split())
     return " ".join(
-        f"{word}ish" if chance(name, text, str(i)) < SHARE[name] else word
-        for i, word in enumerate(text.split())
+        f"{word}ish" if chance(name, text, str(i)) < SHARE[name] else word for i, word in enumerate(text.split())
     )
 
 
@@ -93,27 +92,12 @@ def pairs_in(folder):
 
     def write(name, n):
         rng = np.random.default_rng(len(name))
-        words = [
-            "the",
-            "quick",
-            "brown",
-            "fox",
-            "jumps",
-            "over",
-            "one",
-            "lazy",
-            "dog",
-            "sings",
-            "in",
-            "old",
-            "trees",
-        ]
+        words = ["the", "quick", "brown", "fox", "jumps", "over", "one", "lazy", "dog", "sings", "in", "old", "trees"]
         texts = [f"{name} {i} " + " ".join(rng.choice(words, 8)) for i in range(2 * n - 1)]
         texts.append(texts[0])
         path = folder / f"{name}.jsonl"
         rows = [
-            {"id": f"{name}-{i}", "lang": "en", "text": texts[i], "text2": texts[n + i], "score": 2.5}
-            for i in range(n)
+            {"id": f"{name}-{i}", "lang": "en", "text": texts[i], "text2": texts[n + i], "score": 2.5} for i in range(n)
         ]
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         return path

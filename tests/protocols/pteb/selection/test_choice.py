@@ -23,10 +23,7 @@ def test_table_4():
     """The published figures give the published choice. None of the three beats another."""
     found = select_paraphraser([QWEN, GPT, GEMMA])
     assert found.selected == "gemma3-27b"
-    assert (
-        found.because
-        == "which has the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
-    )
+    assert found.because == "which has the largest edit distance of the 3 that meet the rule: an edit distance of 0.81"
     assert found.front == ("qwen3-32b", "gpt-oss-20b", "gemma3-27b")
     assert found.rejected == {}
 
@@ -55,19 +52,14 @@ def test_who_loses_the_meaning_is_not_taken():
 
 def test_a_missing_value_is_no_small_one():
     """The candidate is out, with its own reason."""
-    found = select_paraphraser(
-        [CandidateParaphraserMeans("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN]
-    )
+    found = select_paraphraser([CandidateParaphraserMeans("broken", None, 0.9, 0.1, "sts12: 9% had no rating"), QWEN])
     assert (found.selected, found.front) == ("qwen3-32b", ("qwen3-32b",))
     assert found.rejected == {"broken": "sts12: 9% had no rating"}
 
 
 def test_ties_go_to_the_faster():
     """Equal to two decimals is equal; an unknown runtime is the slowest."""
-    slow, fast = (
-        CandidateParaphraserMeans("slow", 4.5, 0.804, 2.0),
-        CandidateParaphraserMeans("fast", 4.1, 0.80, 1.0),
-    )
+    slow, fast = (CandidateParaphraserMeans("slow", 4.5, 0.804, 2.0), CandidateParaphraserMeans("fast", 4.1, 0.80, 1.0))
     found = select_paraphraser(
         [
             slow,
@@ -80,9 +72,7 @@ def test_ties_go_to_the_faster():
     assert found.because == "with an edit distance of 0.80, tied with 2 others, and the shortest runtime"
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1), st.none() | st.floats(0, 9)), min_size=1, max_size=8)
-)
+@given(st.lists(st.tuples(st.floats(0, 5), st.floats(0, 1), st.none() | st.floats(0, 9)), min_size=1, max_size=8))
 def test_the_front(values):
     """Nobody on it is beaten, everybody off it is; it is never empty, and the order does not matter."""
     candidates = [CandidateParaphraserMeans(f"c{i}", *value) for i, value in enumerate(values)]
@@ -91,16 +81,12 @@ def test_the_front(values):
 
     def beats(a, b):
         pairs = [(a.similarity, b.similarity), (a.edit_distance, b.edit_distance)]
-        pairs.append(
-            (-(a.seconds if a.seconds is not None else 1e9), -(b.seconds if b.seconds is not None else 1e9))
-        )
+        pairs.append((-(a.seconds if a.seconds is not None else 1e9), -(b.seconds if b.seconds is not None else 1e9)))
         return all(x >= y for x, y in pairs) and any(x > y for x, y in pairs)
 
     for one in candidates:
         assert (one in front) == (not any(beats(other, one) for other in candidates))
-    assert {one.name for one in select_undominated_paraphrasers(candidates[::-1])} == {
-        one.name for one in front
-    }
+    assert {one.name for one in select_undominated_paraphrasers(candidates[::-1])} == {one.name for one in front}
     assert select_paraphraser(candidates).selected == select_paraphraser(candidates[::-1]).selected
 
 

@@ -35,9 +35,7 @@ def table(run, name):
 
 
 def rows_of(run):
-    return {
-        (row.system, row.dataset, row.variant, row.measure): row for row in RunFolder(run.path).read_results()
-    }
+    return {(row.system, row.dataset, row.variant, row.measure): row for row in RunFolder(run.path).read_results()}
 
 
 def texts_of(path):
@@ -76,9 +74,7 @@ def test_tables_4_and_5_are_direct_computations(four):
     five = table(run, "pteb_table5")
     assert five["Judge"].to_list() == [spec("fair"), spec("kind"), spec("harsh")]
     for i, judge in enumerate(("fair", "kind", "harsh")):
-        means = [
-            np.mean([rating(judge, t, reworded("free-27b", t)) for t in texts_of(path)]) for path in paths
-        ]
+        means = [np.mean([rating(judge, t, reworded("free-27b", t)) for t in texts_of(path)]) for path in paths]
         direct = hodges_lehmann(means, n_resamples=1000, seed=1337)
         assert five["Average"][i] == pytest.approx(np.mean(means))
         assert five["HL"][i] == pytest.approx(direct.value)
@@ -111,9 +107,7 @@ def test_every_text_once_and_only_the_selected_one_by_the_others(four):
     _, paths, _, models = four
     n = sum(len(texts_of(path)) for path in paths)
     assert n == 3 * 23
-    calls = {
-        name: sum(model == name for model, _ in models.seen) for name in (*FOUR, "fair", "kind", "harsh")
-    }
+    calls = {name: sum(model == name for model, _ in models.seen) for name in (*FOUR, "fair", "kind", "harsh")}
     # Two candidates that write the same are rated once.
     written = {(text, reworded(name, text)) for name in FOUR for path in paths for text in texts_of(path)}
     assert calls == {**dict.fromkeys(FOUR, n), "fair": len(written), "kind": n, "harsh": n}
@@ -145,21 +139,12 @@ def test_it_goes_on_where_it_was_stopped(write_pairs, spec, models, tmp_path):
     for share in (0.3, 0.6, 0.95):
         with pytest.raises(BudgetExceeded):
             paraphrasers(
-                candidates,
-                out=tmp_path / "run",
-                cache=tmp_path / "run.sqlite",
-                max_usd=share * total,
-                **arguments,
+                candidates, out=tmp_path / "run", cache=tmp_path / "run.sqlite", max_usd=share * total, **arguments
             )
-    run = paraphrasers(
-        candidates, out=tmp_path / "run", cache=tmp_path / "run.sqlite", max_usd=9 * total, **arguments
-    )
+    run = paraphrasers(candidates, out=tmp_path / "run", cache=tmp_path / "run.sqlite", max_usd=9 * total, **arguments)
     assert sorted(models.seen) == asked
     assert run.manifest["status"] == "finished"
-    without = [
-        [row for row in RunFolder(one.path).read_results() if row.measure != "seconds"]
-        for one in (run, whole)
-    ]
+    without = [[row for row in RunFolder(one.path).read_results() if row.measure != "seconds"] for one in (run, whole)]
     assert without[0] == without[1]
     with pytest.raises(UsageError, match="other arguments: seed was 1337, now 1"):
         paraphrasers(candidates, out=tmp_path / "run", seed=1, **arguments)
@@ -216,11 +201,7 @@ def test_a_judge_of_its_own_paraphrases(write_pairs, spec, tmp_path):
 def test_controls_and_recorded_wordings_are_candidates_too(spec, tmp_path):
     """Without a runtime; the words in another order are far away, and copies are never taken."""
     run = paraphrasers(
-        ["copied", "permuted", "recorded"],
-        judge=spec("fair"),
-        datasets=["sample"],
-        out=tmp_path / "run",
-        options=QUICK,
+        ["copied", "permuted", "recorded"], judge=spec("fair"), datasets=["sample"], out=tmp_path / "run", options=QUICK
     )
     shown = table(run, "pteb_table4")
     assert shown["Runtime (s)"].to_list() == [None] * 3
@@ -236,9 +217,7 @@ def test_two_languages(write_pairs, spec, stub, tmp_path):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rows += [{**row, "id": f"de-{row['id']}", "lang": "de"} for row in rows]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    run = paraphrasers(
-        [spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run", options=QUICK
-    )
+    run = paraphrasers([spec("free-27b")], judge=spec("fair"), datasets=[path], out=tmp_path / "run", options=QUICK)
     assert rows_of(run)[spec("free-27b"), "one", "", "failed"].n == 22
     system = {body["messages"][0]["content"] for body in stub.bodies if body["model"] == "free-27b"}
     assert [text.endswith("do not translate it.") for text in system] == [True]

@@ -232,10 +232,7 @@ def test_tables_7_and_14():
     comparisons = {"baseline": {"system": "big", "scopes": {"overall": scope, "sts": scope}}}
     found = made(rows_of("sts", "STSB", "spearman"), comparisons=comparisons)
     assert "optimistic" in found["pteb_table7"].format_table_as_markdown()
-    assert (
-        "| sts | big | minilm | +7.17 | n/a | n/a | 0.0156 |"
-        in found["pteb_table14"].format_table_as_markdown()
-    )
+    assert "| sts | big | minilm | +7.17 | n/a | n/a | 0.0156 |" in found["pteb_table14"].format_table_as_markdown()
     assert frame(found["pteb_table14"])["scope"].to_list() == ["sts", "sts", "overall", "overall"]
     assert line(found["pteb_table14"], scope="sts", system="bm25")["method"] == "no score"
 
@@ -248,10 +245,7 @@ def test_rank_tables():
         "tau_original": 1.0, "tau_low": 0.5, "tau_high": 1.0, "tau_runs": 1.0, "tau_runs_min": 1.0,
         "tau_sources": None, "tau_sources_min": None, "reason": "",
     }  # fmt: skip
-    stability = {
-        "sts": scope,
-        "overall": {"systems": ["big"], "reason": "fewer than two systems with a value"},
-    }
+    stability = {"sts": scope, "overall": {"systems": ["big"], "reason": "fewer than two systems with a value"}}
     found = made(rows_of("sts", "STSB", "spearman"), comparisons={"rank_stability": stability})
     assert (
         "| sts | 2 | 1.00 | 0.50 | 1.00 | 1.00 | 1.00 | n/a | n/a |"
@@ -270,12 +264,7 @@ def test_mixed_effects_table():
         row("sts", "", "", "minilm", "delta_sd:datasets", 0.03),
     ]
     found = line(made(rows)["drop_mixed"], system="minilm")
-    assert (found["delta"], found["ci_low"], found["sd_datasets"], found["n"]) == (
-        -10,
-        -20,
-        pytest.approx(3),
-        18,
-    )
+    assert (found["delta"], found["ci_low"], found["sd_datasets"], found["n"]) == (-10, -20, pytest.approx(3), 18)
     assert found["sd_runs"] is None
 
 

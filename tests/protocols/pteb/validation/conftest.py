@@ -59,9 +59,7 @@ def draw(paraphrases: ParaphraseSet, tmp_path: Path) -> Callable[..., DrawnStudy
         rules: LanguageAcceptanceRules = RULES,
         **size: int,
     ) -> DrawnStudy:
-        return draw_rating_study(
-            paraphrases, tmp_path / name, drawing, PairSampleSize(**size), rules, ending=ending
-        )
+        return draw_rating_study(paraphrases, tmp_path / name, drawing, PairSampleSize(**size), rules, ending=ending)
 
     return drawn
 

@@ -7,11 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.pteb.validation.raters import (
-    InspectorDecisionsOnRaters,
-    RaterRating,
-    apply_rating_checks,
-)
+from embassay.protocols.pteb.validation.raters import InspectorDecisionsOnRaters, RaterRating, apply_rating_checks
 from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairToRate
 
 RULES = LanguageAcceptanceRules()
@@ -29,10 +25,7 @@ def study(n=50, lang="fra"):
 
 def truth(items, seed=0):
     rng = np.random.default_rng(seed)
-    return {
-        one.pair_id: float(rng.integers(3, 6)) if one.expected is None else one.expected
-        for one in items.values()
-    }
+    return {one.pair_id: float(rng.integers(3, 6)) if one.expected is None else one.expected for one in items.values()}
 
 
 def test_planted_bad_raters_are_exactly_those_rejected():
@@ -81,12 +74,7 @@ def test_planted_bad_raters_are_exactly_those_rejected():
 
 @pytest.mark.parametrize(
     ("pair", "value", "fate"),
-    [
-        ("fra-same", 4.0, "kept"),
-        ("fra-same", 3.9, "rejected"),
-        ("fra-far", 1.0, "kept"),
-        ("fra-far", 1.1, "rejected"),
-    ],
+    [("fra-same", 4.0, "kept"), ("fra-same", 3.9, "rejected"), ("fra-far", 1.0, "kept"), ("fra-far", 1.1, "rejected")],
 )
 def test_a_dummy_may_be_one_away(pair, value, fate):
     """Within 1 of what is expected, the limit included."""
@@ -132,9 +120,7 @@ def test_both_inspection_and_estimates_must_be_far():
     ratings = [RaterRating(f"fra-{i}", "a", 0.0) for i in range(10)]
 
     def fate(inspected, judges):
-        estimates = [
-            RaterRating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)
-        ]
+        estimates = [RaterRating(f"fra-{i}", f"j{j}", value) for j, value in enumerate(judges) for i in range(10)]
         decisions = InspectorDecisionsOnRaters(inspected, {}, {})
         [rater] = apply_rating_checks(ratings, items, RULES, estimates=estimates, decisions=decisions).raters
         return rater.fate, len(rater.far)
@@ -151,11 +137,7 @@ def test_both_inspection_and_estimates_must_be_far():
 def test_the_inspector_may_clear_or_reject_with_a_reason():
     """And the log says what the rules alone would have done."""
     items = study(3)
-    ratings = [
-        RaterRating("fra-same", "a", 1.0),
-        RaterRating("fra-0", "a", 4.0),
-        RaterRating("fra-0", "b", 4.0),
-    ]
+    ratings = [RaterRating("fra-same", "a", 1.0), RaterRating("fra-0", "a", 4.0), RaterRating("fra-0", "b", 4.0)]
     decisions = InspectorDecisionsOnRaters({}, {"a": "asked, had misread"}, {"b": "copied a's file"})
     first, second = apply_rating_checks(ratings, items, RULES, decisions=decisions).raters
     assert (first.fate, second.fate) == ("cleared", "rejected")
@@ -169,10 +151,7 @@ def test_clearing_somebody_whom_nothing_speaks_against_changes_nothing():
     """They are kept, without a reason."""
     items = study(3)
     [rater] = apply_rating_checks(
-        [RaterRating("fra-0", "a", 4.0)],
-        items,
-        RULES,
-        decisions=InspectorDecisionsOnRaters({}, {"a": "fine"}, {}),
+        [RaterRating("fra-0", "a", 4.0)], items, RULES, decisions=InspectorDecisionsOnRaters({}, {"a": "fine"}, {})
     ).raters
     assert (rater.fate, rater.reason) == ("kept", "")
 

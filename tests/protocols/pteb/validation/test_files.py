@@ -45,9 +45,7 @@ def test_rating_files_come_back_as_written(tmp_path, ending, rating):
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-@pytest.mark.parametrize(
-    ("cell", "value"), [("3.5", 3.5), ("3,5", 3.5), (" 4 ", 4.0), ("", None), ("  ", None)]
-)
+@pytest.mark.parametrize(("cell", "value"), [("3.5", 3.5), ("3,5", 3.5), (" 4 ", 4.0), ("", None), ("  ", None)])
 def test_what_spreadsheets_write_is_understood(tmp_path, write_csv, delimiter, cell, value):
     """Semicolons, tabs, decimal commas, a byte order mark, blanks."""
     path = write_csv(tmp_path / "r.csv", [row(rating=cell)], delimiter)
@@ -128,30 +126,9 @@ def test_json_lines_with_numbers_are_read(tmp_path):
 def test_the_inspector_s_file(tmp_path, write_csv):
     """A rating per pair, on any of its rows; decisions about raters with their reason."""
     rows = [
-        {
-            "pair_id": "fra-001",
-            "rater_id": "a",
-            "inspection": "4,5",
-            "decision": "",
-            "reason": "",
-            "why": "low",
-        },
-        {
-            "pair_id": "fra-001",
-            "rater_id": "b",
-            "inspection": "",
-            "decision": "clear",
-            "reason": "asked",
-            "why": "",
-        },
-        {
-            "pair_id": "",
-            "rater_id": "c",
-            "inspection": "",
-            "decision": "reject",
-            "reason": "a copy",
-            "why": "",
-        },
+        {"pair_id": "fra-001", "rater_id": "a", "inspection": "4,5", "decision": "", "reason": "", "why": "low"},
+        {"pair_id": "fra-001", "rater_id": "b", "inspection": "", "decision": "clear", "reason": "asked", "why": ""},
+        {"pair_id": "", "rater_id": "c", "inspection": "", "decision": "reject", "reason": "a copy", "why": ""},
     ]
     found = read_inspector_decisions(write_csv(tmp_path / "i.csv", rows))
     assert found.inspected == {"fra-001": 4.5}
@@ -172,13 +149,7 @@ def test_the_inspector_s_file(tmp_path, write_csv):
 )
 def test_a_broken_inspector_s_file_is_named_by_line(tmp_path, write_csv, cells, message):
     """As rating files are."""
-    first = {
-        "pair_id": "fra-001",
-        "rater_id": "a",
-        "inspection": "4",
-        "decision": "reject",
-        "reason": "why not",
-    }
+    first = {"pair_id": "fra-001", "rater_id": "a", "inspection": "4", "decision": "reject", "reason": "why not"}
     empty = {**first, "inspection": "", "decision": "", "reason": ""}
     path = write_csv(tmp_path / "i.csv", [first, {**empty, **cells}])
     with pytest.raises(DataError, match=message):
@@ -195,10 +166,6 @@ def test_decisions_about_nobody_are_refused():
 
     ratings = [RaterRating("fra-001", "fra-rater1", 4.0)]
     with pytest.raises(UsageError, match=r"the rater 'fra-rater'.*Did you mean fra-rater1"):
-        check_inspected_pairs_and_raters_exist(
-            InspectorDecisionsOnRaters({}, {}, {"fra-rater": "x"}), ratings, ITEMS
-        )
+        check_inspected_pairs_and_raters_exist(InspectorDecisionsOnRaters({}, {}, {"fra-rater": "x"}), ratings, ITEMS)
     with pytest.raises(UsageError, match="the pair 'fra-01'"):
-        check_inspected_pairs_and_raters_exist(
-            InspectorDecisionsOnRaters({"fra-01": 2.0}, {}, {}), ratings, ITEMS
-        )
+        check_inspected_pairs_and_raters_exist(InspectorDecisionsOnRaters({"fra-01": 2.0}, {}, {}), ratings, ITEMS)

@@ -11,11 +11,7 @@ import numpy as np
 import pytest
 
 from embassay.measures import krippendorff_alpha
-from embassay.protocols.pteb.validation.raters import (
-    RaterRating,
-    apply_rating_checks,
-    summarise_language_ratings,
-)
+from embassay.protocols.pteb.validation.raters import RaterRating, apply_rating_checks, summarise_language_ratings
 from embassay.protocols.pteb.validation.scoring import make_rating_result_rows, make_study_rating_tables
 from embassay.protocols.wordings.pairs import LanguageAcceptanceRules, PairToRate
 
@@ -34,9 +30,7 @@ def pairs(lang, n):
 
 def results_of(ratings, items, *, per_pair=2, rules=RULES):
     checked = apply_rating_checks(ratings, {item.pair_id: item for item in items}, rules)
-    return summarise_language_ratings(
-        checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337
-    )
+    return summarise_language_ratings(checked.kept, items, checked.raters, rules, per_pair=per_pair, seed=1337)
 
 
 def with_mean(mean, middle, n=100):
@@ -63,9 +57,7 @@ def test_published_table_11():
         own = pairs(lang, 50)
         items += own
         values = with_mean(mean, middle)
-        ratings += [
-            RaterRating(own[i % 50].pair_id, f"{lang}-{i // 50}", float(v)) for i, v in enumerate(values)
-        ]
+        ratings += [RaterRating(own[i % 50].pair_id, f"{lang}-{i // 50}", float(v)) for i, v in enumerate(values)]
     *each, total = results_of(ratings, items)
     assert {one.lang: (round(one.mean.value, 2), one.median) for one in each} == PUBLISHED
     assert all(one.accepted for one in each)
@@ -144,10 +136,7 @@ def test_a_language_that_nobody_rated_has_no_numbers():
     """None with a reason in every row, never 0."""
     items = [*pairs("fra", 5), *pairs("deu", 5)]
     results = results_of([RaterRating(f"fra-{i}", "a", 4.0) for i in range(5)], items, per_pair=1)
-    found = {
-        (row.subset, row.measure, row.variant): row
-        for row in make_rating_result_rows(results, "openai:x", 1337)
-    }
+    found = {(row.subset, row.measure, row.variant): row for row in make_rating_result_rows(results, "openai:x", 1337)}
     assert found["fra", "mean_rating", ""].value == 4
     for key, row in found.items():
         if key[0] == "deu":

@@ -59,9 +59,7 @@ def test_from_ratings_to_the_table(draw, fill):
     assert (rows["fra"]["n_pairs"], rows["fra"]["n_ratings"]) == ("50", "100")
     assert float(rows["fra"]["alpha"]) == 1
     assert rows["Total"]["verdict"] == "3 of 3 accepted"
-    results = {
-        (row.subset, row.measure): row for row in RunFolder(study.path).read_results() if not row.variant
-    }
+    results = {(row.subset, row.measure): row for row in RunFolder(study.path).read_results() if not row.variant}
     assert results["fra", "mean_rating"].value == float(rows["fra"]["mean_similarity"])
     assert results["", "accepted"].value == 1
     assert {path: path.read_bytes() for path in before} == before
@@ -74,10 +72,7 @@ def test_planted_bad_raters_are_rejected_and_logged(draw, fill, write_csv):
     estimates = [
         write_csv(
             study.path / f"{judge}.csv",
-            [
-                {"pair_id": item.pair_id, "rater_id": judge, "rating": spoilt(item, "")}
-                for item in study.items
-            ],
+            [{"pair_id": item.pair_id, "rater_id": judge, "rating": spoilt(item, "")} for item in study.items],
         )
         for judge in ("judge-a", "judge-b")
     ]
@@ -147,9 +142,7 @@ def test_ratings_come_out_with_their_key(draw, fill):
     assert len(rows) == 3 * 2 * 7
     assert {(row["is_dummy"], row["expected"]) for row in rows} == {("0", ""), ("1", "5"), ("1", "0")}
     key = {item.pair_id: item for item in study.items}
-    assert all(
-        (row["text"], row["text2"]) == (key[row["pair_id"]].text, key[row["pair_id"]].text2) for row in rows
-    )
+    assert all((row["text"], row["text2"]) == (key[row["pair_id"]].text, key[row["pair_id"]].text2) for row in rows)
 
 
 def test_blank_ratings_are_counted(draw, fill):
@@ -242,9 +235,7 @@ def test_a_model_that_estimates_its_own_paraphrases_is_told(draw, fill, write_cs
     study = draw(pairs=3)
     fill(study, careful)
     rows = [{"pair_id": item.pair_id, "rater_id": "openai:writer", "rating": "4"} for item in study.items]
-    scored = scoring.score_rating_study(
-        read_study(study.path), estimates=[write_csv(study.path / "e.csv", rows)]
-    )
+    scored = scoring.score_rating_study(read_study(study.path), estimates=[write_csv(study.path / "e.csv", rows)])
     assert "openai:writer rates its own paraphrases." in scored.warnings
 
 
@@ -260,10 +251,7 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     assert study.facts["sha256"]["rules.json"] in done.output
     fill(study, spoilt)
     done = runner.invoke(validation, ["score", str(out)], catch_exceptions=False)
-    assert (
-        "2 of 2 languages accepted (mean rating of 3 or more)." in done.output
-        or "rejected: deu" in done.output
-    )
+    assert "2 of 2 languages accepted (mean rating of 3 or more)." in done.output or "rejected: deu" in done.output
     assert "fra-rater2 rejected: rated the unrelated pair" in done.output
     done = runner.invoke(validation, ["score", str(out), "--json"], catch_exceptions=False)
     rows = json.loads(done.stdout)["results"]
@@ -273,10 +261,7 @@ def test_the_command_line(paraphrases, tmp_path, fill):
 def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
     """French is rated around the bar, the others far above it; two ratings of a pair cost twice a label."""
     study = draw(pairs=12)
-    fill(
-        study,
-        lambda item, _: truth(item) if item.is_dummy or item.lang != "fra" else 2.0 + 2 * (hash_of(item) % 2),
-    )
+    fill(study, lambda item, _: truth(item) if item.is_dummy or item.lang != "fra" else 2.0 + 2 * (hash_of(item) % 2))
     scored = scoring.score_rating_study(read_study(study.path))
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
@@ -306,9 +291,7 @@ def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
     half = {item.pair_id for item in french[::2]}
     fill(study, lambda item, _: None if item in french and item.pair_id not in half else truth(item))
     path = study.path / "judge.csv"
-    rows = [
-        {**item.as_dict(), "rater_id": "judge", "rating": min(5.0, truth(item) + 0.5)} for item in study.items
-    ]
+    rows = [{**item.as_dict(), "rater_id": "judge", "rating": min(5.0, truth(item) + 0.5)} for item in study.items]
     scoring.write_rating_table(path, rows)
     scored = scoring.score_rating_study(read_study(study.path), estimates=[path])
     scoring.write_scored_rating_study(scored, command="x")

@@ -132,9 +132,7 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
 
 def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
     """The most frequent language of a pooled list had driven out all others."""
-    pool = [
-        row for rows in group_candidate_wordings_by_language(paraphrases, "default").values() for row in rows
-    ]
+    pool = [row for rows in group_candidate_wordings_by_language(paraphrases, "default").values() for row in rows]
     drawn, left = drop_candidates_in_wrong_language(pool, "mul", PairSampleSize(pairs=400))
     assert left == 0
     assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
@@ -165,9 +163,7 @@ def test_texts_with_line_breaks_come_back_whole(draw, paraphrases):
     """Also with breaks that only some programs take for one."""
     text = "un\u2028deux\x85trois\nquatre cinq"
     row = paraphrases.rows("default", "news", 1337)[0]
-    changed = [
-        type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)
-    ]
+    changed = [type(row)(**{**vars(row), "text": text + str(i), "wording": text + "!" + str(i)}) for i in range(9)]
     paraphrases.keep("default", "breaks", 1337, changed)
     study = draw(drawing=RatingStudyPoolOptions(datasets=["breaks"]), pairs=3)
     assert read_study(study.path).items == study.items
@@ -288,9 +284,7 @@ def _turk(study: DrawnStudy, hits: list[dict[str, str]], worker: str, **more: st
 def _read(
     study: DrawnStudy, *files: Path, filters: SubmissionFilters | None = None, **more: Sequence[Path]
 ) -> AcceptedCrowdRatings:
-    return read_crowd_ratings(
-        files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more
-    )
+    return read_crowd_ratings(files, {one.pair_id: one for one in study.items}, filters or SubmissionFilters(), **more)
 
 
 @pytest.fixture
@@ -308,9 +302,7 @@ def test_a_hit_is_a_batch_with_its_dummies(study: DrawnStudy, tmp_path: Path) ->
     dummies = {one.pair_id for one in study.items if one.is_dummy and one.lang == "fra"}
     assert all(dummies <= set(own) for own in places)
     proper = [pair for own in places for pair in own if pair not in dummies]
-    assert sorted(proper) == sorted(
-        one.pair_id for one in study.items if one.lang == "fra" and not one.is_dummy
-    )
+    assert sorted(proper) == sorted(one.pair_id for one in study.items if one.lang == "fra" and not one.is_dummy)
     page = files[-1].read_text("utf-8")
     named = set(re.findall(r"\$\{(\w+)\}", page))
     assert named <= set(hits[0])
@@ -364,9 +356,7 @@ def test_mturk_there_and_back(study: DrawnStudy, tmp_path: Path) -> None:
         for row in _turk(study, _rows(tmp_path / "out" / f"mturk-{lang}.csv"), f"{worker}{lang}")
     ]  # fmt: skip
     columns = dict.fromkeys(name for row in rows for name in row)
-    kept = _read(
-        study, _write(tmp_path / "Batch.csv", [{name: row.get(name, "") for name in columns} for row in rows])
-    )
+    kept = _read(study, _write(tmp_path / "Batch.csv", [{name: row.get(name, "") for name in columns} for row in rows]))
     write_kept_ratings(study.path / RATERS / "crowd.csv", kept)
     items = {one.pair_id: one for one in study.items}
     assert len(collect_ratings_from_files([study.path / RATERS / "crowd.csv"], items)) == 2 * len(study.items)
@@ -382,9 +372,7 @@ def test_the_worst_of_several_answers_to_a_dummy_counts(study: DrawnStudy, tmp_p
     place = next(name for name, value in hits[1].items() if value == dummy.pair_id).rpartition("_")[2]
     rows[1][f"Answer.rating_{place}"] = "1"
     columns = dict.fromkeys(name for row in rows for name in row)
-    kept = _read(
-        study, _write(tmp_path / "b.csv", [{name: row.get(name, "") for name in columns} for row in rows])
-    )
+    kept = _read(study, _write(tmp_path / "b.csv", [{name: row.get(name, "") for name in columns} for row in rows]))
     (found,) = [row["rating"] for row in kept.rows if row["pair_id"] == dummy.pair_id]
     assert found == 1.0
 
@@ -410,27 +398,9 @@ def test_prolific_with_its_submissions(study: DrawnStudy, tmp_path: Path) -> Non
         for person in ("p1", "p2", "p3") for one in pairs
     ]  # fmt: skip
     people = [
-        {
-            "Submission id": "s1",
-            "Participant id": "p1",
-            "Status": "APPROVED",
-            "Time taken": "900",
-            "Country": "Kenya",
-        },
-        {
-            "Submission id": "s2",
-            "Participant id": "p2",
-            "Status": "RETURNED",
-            "Time taken": "900",
-            "Country": "Kenya",
-        },
-        {
-            "Submission id": "s3",
-            "Participant id": "p3",
-            "Status": "APPROVED",
-            "Time taken": "900",
-            "Country": "Chile",
-        },
+        {"Submission id": "s1", "Participant id": "p1", "Status": "APPROVED", "Time taken": "900", "Country": "Kenya"},
+        {"Submission id": "s2", "Participant id": "p2", "Status": "RETURNED", "Time taken": "900", "Country": "Kenya"},
+        {"Submission id": "s3", "Participant id": "p3", "Status": "APPROVED", "Time taken": "900", "Country": "Chile"},
     ]
     ratings, submissions = _write(tmp_path / "r.csv", rows), _write(tmp_path / "s.csv", people)
     how = SubmissionFilters(where="Country=Kenya", rating="score", least_seconds=3)
@@ -484,11 +454,7 @@ EXPORT = (
 
 
 def _submission(number: int, person: str, status: str, **more: str) -> dict[str, str]:
-    row = dict.fromkeys(EXPORT, "") | {
-        "Submission id": f"s{number}",
-        "Participant id": person,
-        "Status": status,
-    }
+    row = dict.fromkeys(EXPORT, "") | {"Submission id": f"s{number}", "Participant id": person, "Status": status}
     return row | {"Time taken": "1150", "Country of residence": "Nigeria", **more}
 
 
@@ -560,9 +526,7 @@ def test_a_crowd_form_writes_its_answers_as_json(study: DrawnStudy, tmp_path: Pa
         for i, row in enumerate(plain)
     ]  # fmt: skip
     kept = _read(study, _write(tmp_path / "batch.csv", rows))
-    wanted = _read(
-        study, _write(tmp_path / "plain.csv", [{**row, "Reject": row.get("Reject", "")} for row in plain])
-    )
+    wanted = _read(study, _write(tmp_path / "plain.csv", [{**row, "Reject": row.get("Reject", "")} for row in plain]))
     assert kept.rows == wanted.rows
     assert {row["rater_id"] for row in kept.rows} == {"A", "B"}
     assert kept.left_out == {"rejected": len(hits)}
@@ -631,9 +595,7 @@ def test_a_report_that_cannot_be_read(study: DrawnStudy, tmp_path: Path) -> None
     with pytest.raises(DataError, match="several questions") as caught:
         _read(study, _write(tmp_path / "two.csv", twice))
     assert caught.value.line == len(pairs) + 2
-    bare = [
-        {k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))
-    ]
+    bare = [{k: v for k, v in row.items() if not k.startswith("META_")} for row in _report(study, pairs, ("p1",))]
     with pytest.raises(DataError, match="identify the pair of each line"):
         _read(study, _write(tmp_path / "bare.csv", bare))
 

@@ -25,9 +25,7 @@ def units(
 ) -> OriginalAndParaphrasedValues:
     """Each an item of its own."""
     known = None if gold is None else np.array(gold)
-    return OriginalAndParaphrasedValues(
-        np.arange(len(original)), np.array(original), np.array(paraphrased), known
-    )
+    return OriginalAndParaphrasedValues(np.arange(len(original)), np.array(original), np.array(paraphrased), known)
 
 
 def everything(valid: list[float]) -> ValidityShareByUnit:
@@ -82,9 +80,7 @@ def test_a_correlation_is_that_of_the_valid_pairs() -> None:
 def test_half_the_raters_weigh_a_half() -> None:
     """One item of which one of two raters says that it is valid: by hand (16 x 0 + 0.5 x -1) / 16.5."""
     after = [0.0] + [1.0] * 16 + [0.0] * 3
-    result = estimate_valid_change(
-        "mean", units([1.0] * 20, after), everything([0.5] + [1.0] * 16 + [0.0] * 3)
-    )
+    result = estimate_valid_change("mean", units([1.0] * 20, after), everything([0.5] + [1.0] * 16 + [0.0] * 3))
     assert result.valid is not None
     assert result.valid.value == pytest.approx(-0.5 / 16.5)
 
@@ -136,9 +132,7 @@ def test_too_few_ratings_give_a_reason(said: list[float], why: str) -> None:
 
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(UsageError, match="do not match"):
-        estimate_valid_change(
-            "mean", units([1.0], [1.0]), ValidityShareByUnit(np.array([0]), np.array([1.0, 0.0]))
-        )
+        estimate_valid_change("mean", units([1.0], [1.0]), ValidityShareByUnit(np.array([0]), np.array([1.0, 0.0])))
     with pytest.raises(UsageError, match="gold"):
         estimate_valid_change("spearman", units([1.0] * 30, [1.0] * 30), everything([1.0] * 30))
 

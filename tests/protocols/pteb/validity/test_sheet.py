@@ -67,9 +67,7 @@ def test_a_sheet_goes_round_the_groups_and_has_all_texts_of_an_item(sheet: tuple
     assert [row["part"] for row in rows[:2]] == ["first", "second"]
 
 
-def test_a_filled_in_sheet_gives_the_change_on_valid_paraphrases(
-    sheet: tuple[Path, list[Row]], tmp_path: Path
-) -> None:
+def test_a_filled_in_sheet_gives_the_change_on_valid_paraphrases(sheet: tuple[Path, list[Row]], tmp_path: Path) -> None:
     """Ratings come when the run is done, and change nothing else of it."""
     out, rows = sheet
     before = run(out).results
@@ -84,9 +82,7 @@ def test_a_filled_in_sheet_gives_the_change_on_valid_paraphrases(
     assert (line["rated"], line["in_doubt"], line["left_blank"]) == (60, 0, 0)
     assert line["valid_low"] < line["valid_change"] < line["valid_high"]
     assert line["change"] == pytest.approx(line["valid_change"] + line["added"])
-    added = rated.results.filter(
-        pl.col("measure").is_in(["delta_valid", "delta_invalid", "valid", "in_doubt"])
-    )
+    added = rated.results.filter(pl.col("measure").is_in(["delta_valid", "delta_invalid", "valid", "in_doubt"]))
     assert rated.results.height == before.height + added.height
     assert "ratings" not in rated.manifest["arguments"]
     page = rated.report(tmp_path / "report.html").read_text(encoding="utf-8")
@@ -139,10 +135,7 @@ def lines(path: Path, said: list[tuple[str, str, str]], texts: str = "a") -> Pat
 
 DRAWN = {
     GROUP: {
-        RunItemToRate(GROUP, 1, item): [
-            TextWithParaphrase("first", "a", "b"),
-            TextWithParaphrase("second", "a", "b"),
-        ]
+        RunItemToRate(GROUP, 1, item): [TextWithParaphrase("first", "a", "b"), TextWithParaphrase("second", "a", "b")]
         for item in "xyzw"
     }
 }
@@ -158,12 +151,7 @@ def test_raters_disagree_refuse_and_leave_blank(tmp_path: Path) -> None:
     )  # fmt: skip
     bea = lines(
         tmp_path / "bea.csv",
-        [
-            ("x", "first", "No"),
-            ("x", "second", "valid"),
-            ("z", "first", "TRUE"),
-            ("z", "second", "y"),
-        ],
+        [("x", "first", "No"), ("x", "second", "valid"), ("z", "first", "TRUE"), ("z", "second", "y")],
     )
     ratings = collect_sheet_ratings([*read_rating_sheet(ann), *read_rating_sheet(bea)], DRAWN)[GROUP]
     said = {unit.item: share for unit, share in ratings.valid.items()}

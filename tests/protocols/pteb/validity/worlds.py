@@ -32,12 +32,8 @@ def true_change(world: str, share: float) -> float:
     kept = np.flatnonzero(valid)
     golds = None if made.gold is None else made.gold[kept]
     # The change over all of the valid ones is that over all of a world that has no others.
-    alone = OriginalAndParaphrasedValues(
-        np.arange(len(kept)), made.original[kept], made.paraphrased[kept], golds
-    )
-    return estimate_valid_change(
-        WORLDS[world], alone, ValidityShareByUnit(np.array([], dtype=int), np.array([]))
-    ).all
+    alone = OriginalAndParaphrasedValues(np.arange(len(kept)), made.original[kept], made.paraphrased[kept], golds)
+    return estimate_valid_change(WORLDS[world], alone, ValidityShareByUnit(np.array([], dtype=int), np.array([]))).all
 
 
 def draw_world(

@@ -15,11 +15,7 @@ import embassay as eb
 from embassay.errors import UsageError
 from embassay.protocols.rag.answers.extraction import NearestSentenceAnswerer
 from embassay.protocols.rag.answers.options import AnswerRequest, DistractorCountAndNearness
-from embassay.protocols.rag.answers.prompts import (
-    SKIPPED,
-    DistractorPlanter,
-    iterate_questions_with_run_passages,
-)
+from embassay.protocols.rag.answers.prompts import SKIPPED, DistractorPlanter, iterate_questions_with_run_passages
 from embassay.protocols.rag.answers.protocol import load_graded_retrieval_set
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
@@ -35,8 +31,7 @@ def data(tmp_path: Path) -> tuple[Path, Path]:
     (folder / "qrels").mkdir(parents=True)
     extra = ["tide", "moon", "harbour", "ship", "sailor", "water"]
     texts = {
-        f"d{place:02d}": f"Notes {place}. The {' '.join(extra[: 6 - place // 8])} of the year."
-        for place in range(40)
+        f"d{place:02d}": f"Notes {place}. The {' '.join(extra[: 6 - place // 8])} of the year." for place in range(40)
     }
     texts |= {"good0": "A tide turns as the moon goes. Sand.", "good1": "A ship waits for the tide. Rope."}
     queries = {"q0": "Why does the tide turn with the moon?", "q1": "What does the ship wait for, the tide?"}
@@ -52,13 +47,7 @@ def data(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def answered(data: tuple[Path, Path], out: Path, **more: Any) -> Any:
-    arguments = {
-        "distractors": (1, 3),
-        "nearness": ("near", "middle", "random"),
-        "k": K,
-        "resamples": 200,
-        **more,
-    }
+    arguments = {"distractors": (1, 3), "nearness": ("near", "middle", "random"), "k": K, "resamples": 200, **more}
     readers = ["extract:jaccard", "extract:wordllama"]
     return eb.rag.answer(data[0], [data[1]], readers, "extract", out=out, **arguments)
 
@@ -89,8 +78,7 @@ def test_near_middle_and_random(data: tuple[Path, Path]) -> None:
     shown = {}
     for nearness in ("near", "middle", "random"):
         one, three = (
-            planter.plant_prompt_distractors(prompt, DistractorCountAndNearness(number, nearness))
-            for number in (1, 3)
+            planter.plant_prompt_distractors(prompt, DistractorCountAndNearness(number, nearness)) for number in (1, 3)
         )
         assert one.places[:1] == three.places[:1]
         assert (one.planted, three.planted) == (1, 3)
@@ -181,9 +169,7 @@ def test_from_the_command_line(data: tuple[Path, Path], tmp_path: Path) -> None:
     from embassay.cli.main import build_app_with_commands
 
     words = f"rag answer -d {data[0]} --run {data[1]} -g extract:jaccard -g extract:rouge -j extract -k 5"
-    more = (
-        f"--distractors 1 --distractors 3 --nearness near --nearness random --out {tmp_path / 'run'} --json"
-    )
+    more = f"--distractors 1 --distractors 3 --nearness near --nearness random --out {tmp_path / 'run'} --json"
     done = CliRunner().invoke(build_app_with_commands(), [*words.split(), *more.split()])
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)

@@ -39,12 +39,7 @@ def files(tmp_path):
             for rank in range(1, DEPTH + 1)
         )
         (tmp_path / f"{name}.trec").write_text("".join(lines))
-    docs = [
-        f"q{query}-{letter}{rank}"
-        for query in range(QUERIES)
-        for letter in "ab"
-        for rank in range(1, DEPTH + 1)
-    ]
+    docs = [f"q{query}-{letter}{rank}" for query in range(QUERIES) for letter in "ab" for rank in range(1, DEPTH + 1)]
     texts = (json.dumps({"id": doc, "text": f"About {doc}."}) + "\n" for doc in docs)
     (tmp_path / "documents.jsonl").write_text("".join(texts))
     asked = (json.dumps({"id": f"q{query}", "text": f"What is {query}?"}) + "\n" for query in range(QUERIES))
@@ -60,13 +55,7 @@ def files(tmp_path):
 def request(files, **more):
     runs = tuple(str(files / f"{name}.trec") for name in ("first", "second"))
     return SequentialLabellingRequest(
-        **{
-            "labels": str(files / "labels.jsonl"),
-            "runs": runs,
-            "measure": "Precision4+@3",
-            "block": 6,
-            **more,
-        }
+        **{"labels": str(files / "labels.jsonl"), "runs": runs, "measure": "Precision4+@3", "block": 6, **more}
     )
 
 
@@ -89,9 +78,7 @@ def test_a_judge_is_asked_until_it_is_decided(files) -> None:
     assert all(row["relevance"] == grade_of(row["doc_id"]) for row in kept)
     assert rows(files / "study" / "ask.jsonl") == []
     assert (
-        read_json_record(
-            files / "study" / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend=""
-        )
+        read_json_record(files / "study" / "decision.json", DecisionStudyRecord, schema=SCHEMA, what="", mend="")
         == found
     )
     assert run_decision_study(with_judge(files), files / "study") == found
@@ -136,9 +123,7 @@ def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, 
             return await self.judge.grade(question, passage)
 
     def picky(takes):
-        monkeypatch.setattr(
-            protocol, "open_judge", lambda *given, **more: Picky(opened(*given, **more), takes)
-        )
+        monkeypatch.setattr(protocol, "open_judge", lambda *given, **more: Picky(opened(*given, **more), takes))
 
     picky(lambda _: False)
     with pytest.raises(TextRefused):
@@ -226,16 +211,7 @@ def test_the_command_asks_and_decides(files) -> None:
 
     app, runner = build_app_with_commands("rag", "list"), CliRunner()
     runs = [word for name in ("first", "second") for word in ("--run", str(files / f"{name}.trec"))]
-    words = [
-        "rag",
-        "score",
-        "--until-decided",
-        "--qrels",
-        str(files / "labels.jsonl"),
-        *runs,
-        "-m",
-        "Precision4+@3",
-    ]
+    words = ["rag", "score", "--until-decided", "--qrels", str(files / "labels.jsonl"), *runs, "-m", "Precision4+@3"]
     told = runner.invoke(app, [*words, "--out", str(files / "study"), "--label-price", "0.5"])
     assert told.exit_code == 0, told.output
     assert "Not decided after 0 labels" in told.output

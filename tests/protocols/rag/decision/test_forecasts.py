@@ -13,19 +13,13 @@ from embassay.protocols.rag.decision.course import (
     find_study_state_from_labels,
     list_comparisons_to_decide,
 )
-from embassay.protocols.rag.decision.population import (
-    ComparisonItemPopulation,
-    Labels,
-    make_comparison_items_of_runs,
-)
+from embassay.protocols.rag.decision.population import ComparisonItemPopulation, Labels, make_comparison_items_of_runs
 from embassay.protocols.rag.decision.protocol import make_decision_study_record
 
 POOL = 14
 
 
-def made_study(
-    seed: int, runs: int, measure: str, bar: float | None = None
-) -> tuple[ComparisonItemPopulation, Labels]:
+def made_study(seed: int, runs: int, measure: str, bar: float | None = None) -> tuple[ComparisonItemPopulation, Labels]:
     """Queries of very unlike difficulty; runs that see the grades through noise of their own, some nearly alike."""
     rng = np.random.default_rng(seed)
     noise = rng.choice([0.8, 0.9, 1.5, 3.0], runs)

@@ -16,10 +16,7 @@ from embassay.protocols.rag.golden.refinement import (
 )
 
 ABOUT = {"log": 1, "query": "Q1", "engine": "locks", "seed": 7}
-CALLS = [
-    KeptJudgeOrdering(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i)
-    for i in range(4)
-]
+CALLS = [KeptJudgeOrdering(i, 0, ("a", "b", "c"), ("c", "a", "b"), 1 + i, ("not an order: A",) * i) for i in range(4)]
 
 
 def written(path: Path, *entries: KeptJudgeOrdering | KeptQueryFailure) -> JudgeCallLog:
@@ -76,9 +73,7 @@ def test_half_a_line_at_the_end_is_dropped_silently(tmp_path: Path, cut: int) ->
     assert not warnings
 
 
-@pytest.mark.parametrize(
-    "broken", ["{}", "not JSON", '{"round": 1}', "[]", '{"round": "x", "failed": "y"}', "\x00"]
-)
+@pytest.mark.parametrize("broken", ["{}", "not JSON", '{"round": 1}', "[]", '{"round": "x", "failed": "y"}', "\x00"])
 def test_damage_in_the_middle_is_told(tmp_path: Path, broken: str) -> None:
     """Everything from a line on that cannot be read is discarded, with a warning that says where."""
     path = tmp_path / "q.jsonl"

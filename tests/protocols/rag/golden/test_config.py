@@ -58,10 +58,7 @@ def test_the_text_of_a_ranking_wins_over_knobs(tmp_path):
     """Only knobs that the ranking has are used; one that somebody asked for and it lacks is an error."""
     given = {"ranking": "locks:batch=4", "batch": 6, "confirmations": 3}
     assert make_golden_request(settle(tmp_path, given)).ranking_engine_spec == "locks:batch=4,confirmations=3"
-    assert (
-        make_golden_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).ranking_engine_spec
-        == "grades"
-    )
+    assert make_golden_request(settle(tmp_path, {"ranking": "grades"}, profile="fast")).ranking_engine_spec == "grades"
     with pytest.raises(UsageError, match=r"no option confirmations \(source: command line\)"):
         make_golden_request(settle(tmp_path, {"ranking": "grades", "confirmations": 3}))
 

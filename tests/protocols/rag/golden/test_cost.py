@@ -14,8 +14,7 @@ from .test_session import LOCKS, OPTIONS
 
 
 @pytest.mark.parametrize(
-    ("engine", "calls"),
-    [("grades", 0), ("single_shot", 1), ("locks", 140), ("bayes", 48), ("bayes:cap=0.5", 48)],
+    ("engine", "calls"), [("grades", 0), ("single_shot", 1), ("locks", 140), ("bayes", 48), ("bayes:cap=0.5", 48)]
 )
 def test_calls_of_the_engines(engine, calls):
     """As the registry says, for a pool of 40."""
@@ -47,9 +46,7 @@ def test_a_model_has_a_price(tmp_path):
     with allow_models_without_keys():
         cells = {
             cell.task: cell
-            for cell in GoldenSetProtocol()
-            .forecast_run_cost(request, NoCallsLedger(), tmp_path / "run")
-            .cells
+            for cell in GoldenSetProtocol().forecast_run_cost(request, NoCallsLedger(), tmp_path / "run").cells
         }
     grade = cells["S4 grade"]
     assert grade.requests == 64

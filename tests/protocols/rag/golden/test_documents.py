@@ -25,13 +25,9 @@ def corpus(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
     for subject, text in SUBJECTS.items():
-        parts = "".join(
-            f"## Part {n} of {subject}\n\nNote {n}: {text}. That is all of {n}.\n\n" for n in range(4)
-        )
+        parts = "".join(f"## Part {n} of {subject}\n\nNote {n}: {text}. That is all of {n}.\n\n" for n in range(4))
         (folder / f"{subject}.md").write_text(f"# On {subject}\n\n{parts}")
-    questions = [
-        {"id": f"Q{n}", "text": f"What is known of {subject}?"} for n, subject in enumerate(SUBJECTS)
-    ]
+    questions = [{"id": f"Q{n}", "text": f"What is known of {subject}?"} for n, subject in enumerate(SUBJECTS)]
     (tmp_path / "queries.jsonl").write_text("".join(json.dumps(one) + "\n" for one in questions))
     return folder
 
@@ -61,9 +57,7 @@ def graded(run: Any) -> set[tuple[str, str]]:
 
 
 def write_run(path: Path, rows: list[tuple[str, str]]) -> Path:
-    path.write_text(
-        "".join(f"{query} Q0 {doc} {rank} {-rank} x\n" for rank, (query, doc) in enumerate(rows, 1))
-    )
+    path.write_text("".join(f"{query} Q0 {doc} {rank} {-rank} x\n" for rank, (query, doc) in enumerate(rows, 1)))
     return path
 
 
@@ -118,9 +112,7 @@ def test_a_golden_set_survives_another_chunker(corpus: Path, grades: str) -> Non
         eb.rag.score(str(spans), {"r": str(whole)}, **given)
 
 
-def test_a_later_run_is_graded_and_no_more(
-    corpus: Path, grades: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_later_run_is_graded_and_no_more(corpus: Path, grades: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What it brings joins the pool, what has a grade is not asked again, and a repeat changes nothing."""
     run = make(corpus, grades)
     before = graded(run)

@@ -13,11 +13,7 @@ from embassay.cli.main import app
 from embassay.data import open_dataset
 from embassay.data.judged_runs import read_qrels_entries
 from embassay.errors import DataError
-from embassay.protocols.rag.golden.final_lists import (
-    FinishedGoldenQuestion,
-    RetrievablePassage,
-    export_golden_set,
-)
+from embassay.protocols.rag.golden.final_lists import FinishedGoldenQuestion, RetrievablePassage, export_golden_set
 
 
 def row(doc, grade, rank, final=None, **more):
@@ -26,16 +22,10 @@ def row(doc, grade, rank, final=None, **more):
             "rank_rrf": rank, "source": "both", **place, **more}  # fmt: skip
 
 
-CORPUS = [
-    RetrievablePassage(f"d{i}", f"Text of d{i} says something of its own: {i}.", f"Title {i}")
-    for i in range(6)
-]
+CORPUS = [RetrievablePassage(f"d{i}", f"Text of d{i} says something of its own: {i}.", f"Title {i}") for i in range(6)]
 QUESTIONS = [
     FinishedGoldenQuestion(
-        "q1",
-        "What is one?",
-        "one",
-        [row("d1", 1, 1), row("d2", 5, 2, 1), row("d3", 4, 3, 2), row("d4", 4, 4)],
+        "q1", "What is one?", "one", [row("d1", 1, 1), row("d2", 5, 2, 1), row("d3", 4, 3, 2), row("d4", 4, 4)]
     ),
     FinishedGoldenQuestion("q2", "What is two?", "two", [row("d5", 3, 1, 2), row("d0", 5, 2, 1)]),
 ]
@@ -111,18 +101,12 @@ IDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_si
 )
 
 
-@given(
-    st.dictionaries(
-        IDS, st.dictionaries(IDS, st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4
-    )
-)
+@given(st.dictionaries(IDS, st.dictionaries(IDS, st.integers(1, 5), min_size=1, max_size=5), min_size=1, max_size=4))
 def test_any_id_survives(tmp_path_factory, grades):
     """TREC's file is only there where its format can hold them; both say the same as went in."""
     folder = tmp_path_factory.mktemp("export")
     questions = [
-        FinishedGoldenQuestion(
-            query, "?", "!", [row(doc, grade, i) for i, (doc, grade) in enumerate(own.items())]
-        )
+        FinishedGoldenQuestion(query, "?", "!", [row(doc, grade, i) for i, (doc, grade) in enumerate(own.items())])
         for query, own in grades.items()
     ]
     written = export_golden_set(folder, questions, [], ABOUT)

@@ -6,14 +6,7 @@ from embassay.protocols.rag.golden.candidates import fuse_dense_and_sparse
 def row(doc, rank, kind, **more):
     own = {"dense": {"rank_dense": rank, "score_cos": 1 / rank, "score_raw": 1 / rank},
            "sparse": {"rank_sparse": rank, "score_bm25": 10 / rank, "bm25_query": "q"}}[kind]  # fmt: skip
-    head = {
-        "qid": "Q1",
-        "question": "?",
-        "query_rewrite": "q",
-        "doc_id": doc,
-        "text": doc,
-        "metadata": {"a": 1},
-    }
+    head = {"qid": "Q1", "question": "?", "query_rewrite": "q", "doc_id": doc, "text": doc, "metadata": {"a": 1}}
     return {**head, **own, **more}
 
 
@@ -33,9 +26,7 @@ def test_what_one_list_lacks_is_taken_from_the_other():
     """Text and metadata, whichever side has them."""
     rows = fuse_dense_and_sparse([row("a", 1, "dense", text="", metadata={})], [row("a", 1, "sparse")], 60)
     assert (rows[0]["text"], rows[0]["metadata"]) == ("a", {"a": 1})
-    rows = fuse_dense_and_sparse(
-        [row("a", 1, "dense")], [row("a", 1, "sparse", text=None, metadata=None)], 60
-    )
+    rows = fuse_dense_and_sparse([row("a", 1, "dense")], [row("a", 1, "sparse", text=None, metadata=None)], 60)
     assert (rows[0]["text"], rows[0]["metadata"]) == ("a", {"a": 1})
 
 

@@ -114,21 +114,10 @@ def test_what_is_kept_is_not_asked_again():
 def test_a_failed_pair_fails_its_question_and_no_other():
     """With the reason; nothing stands in for the grade."""
     never = NoValidJudgement("judge gave no answer.", ["out of range: 9", "empty"])
-    says = {
-        ("q1", "d3"): never,
-        ("q1", "d1"): TextRefused("too long."),
-        ("q3", "d0"): ModelError("lost once."),
-    }
+    says = {("q1", "d3"): never, ("q1", "d1"): TextRefused("too long."), ("q3", "d0"): ModelError("lost once.")}
     found, came = run(Judge(lambda *key: says.get(key, 4)))
-    assert found.failed == {
-        "q1": "no grade for d1 and 1 more: too long.",
-        "q3": "no grade for d0: lost once.",
-    }
-    assert [(one.query_id, one.doc_id) for one in found.ungraded] == [
-        ("q1", "d1"),
-        ("q1", "d3"),
-        ("q3", "d0"),
-    ]
+    assert found.failed == {"q1": "no grade for d1 and 1 more: too long.", "q3": "no grade for d0: lost once."}
+    assert [(one.query_id, one.doc_id) for one in found.ungraded] == [("q1", "d1"), ("q1", "d3"), ("q3", "d0")]
     assert found.ungraded[1].rejected == ("out of range: 9", "empty")
     assert len(came) == len(found.verdicts) == 17
     assert {one.grade for one in found.verdicts.values()} == {4}
@@ -159,9 +148,7 @@ def test_the_limit_of_cost_stops_the_work():
 def test_rows_are_reused_where_judge_and_texts_are_the_same():
     """Anything else is graded anew: another judge, another text, half a line, a grade that is none."""
     judge, pair = Judge(), ASKED[0]
-    row = make_grade_verdict_json_line(
-        pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00"
-    )
+    row = make_grade_verdict_json_line(pair, GradeVerdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
     assert json.loads(json.dumps(row)) == row
     assert find_reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): GradeVerdict(4, 2, ("empty",))}
     other = Judge()

@@ -94,13 +94,7 @@ def test_a_file_that_nobody_changed_confirms_everything(tmp_path, ending):
     found = score_human_check(lists(), edited, blind=blind)
     assert not blind
     assert (found.queries, found.items, found.placed, found.graded) == (5, 30, 30, 30)
-    assert (found.moved, found.changed, found.tau.value, found.swapped.value, found.exact.value) == (
-        0,
-        0,
-        1,
-        0,
-        1,
-    )
+    assert (found.moved, found.changed, found.tau.value, found.swapped.value, found.exact.value) == (0, 0, 1, 0, 1)
     assert found.distance is None
 
 
@@ -111,9 +105,7 @@ def test_no_cell_is_a_formula(tmp_path):
         path,
         [
             QuestionFinalList(
-                "=q",
-                "+49 what?",
-                (FinalListPassage("-d", 1, 5, "=HYPERLINK(1)"), FinalListPassage("@d", 2, 4, "\t=1")),
+                "=q", "+49 what?", (FinalListPassage("-d", 1, 5, "=HYPERLINK(1)"), FinalListPassage("@d", 2, 4, "\t=1"))
             )
         ],
     )
@@ -160,9 +152,7 @@ def test_what_spreadsheets_do_to_a_file_does_no_harm(tmp_path, delimiter, bom):
     found = score_human_check(lists(), edited)
     assert (found.items, found.changed, found.swapped.value) == (30, 0, 4 / 75)
     assert found.distance == 2.5
-    assert [(one.query_id, one.doc_id, one.text) for one in found.remarks] == [
-        ("00", "d0-5", "belongs; higher, up")
-    ]
+    assert [(one.query_id, one.doc_id, one.text) for one in found.remarks] == [("00", "d0-5", "belongs; higher, up")]
 
 
 BREAKS = {
@@ -225,9 +215,7 @@ def test_only_tables_are_written(tmp_path):
         write_human_check_file(tmp_path / "check.xlsx", lists())
 
 
-EDITS = st.lists(
-    st.tuples(st.none() | st.integers(1, 8), st.none() | st.integers(1, 5)), min_size=12, max_size=12
-)
+EDITS = st.lists(st.tuples(st.none() | st.integers(1, 8), st.none() | st.integers(1, 5)), min_size=12, max_size=12)
 
 
 @given(EDITS)
@@ -319,9 +307,7 @@ def test_from_sample_to_score(run, tmp_path):
     assert golden.labels["n_human_validated"] == 2
     folder = SingleQueryFolder(run, f"q{drawn[0].query_id}")
     rows = [json.loads(line) for line in folder.ranked(20).read_text("utf-8").split("\n") if line]
-    write_file_atomically(
-        folder.ranked(20), "".join(format_value_as_json({**row, "grade": 1}) + "\n" for row in rows)
-    )
+    write_file_atomically(folder.ranked(20), "".join(format_value_as_json({**row, "grade": 1}) + "\n" for row in rows))
     assert read_human_checks_of_current_lists(run) == ()
 
 
@@ -368,9 +354,7 @@ def test_folders_that_are_no_golden_set(tmp_path, run):
 
 def test_ungraded_passages_are_left_out_of_the_grades(tmp_path):
     """They can be placed all the same."""
-    own = [
-        replace(lists(1)[0], passages=(FinalListPassage("a", 1, None, "x"), FinalListPassage("b", 2, 4, "y")))
-    ]
+    own = [replace(lists(1)[0], passages=(FinalListPassage("a", 1, None, "x"), FinalListPassage("b", 2, 4, "y")))]
     path = tmp_path / "check.csv"
     write_human_check_file(path, own)
     rows = rows_of(path)
@@ -390,9 +374,7 @@ def test_what_the_person_would_say_of_all_lists():
             grade = int(rng.integers(1, 6))
             passages.append(FinalListPassage(f"d{rank}", rank, grade, "text"))
             if place < 12:
-                said.append(
-                    PersonPassageJudgement(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), "")
-                )
+                said.append(PersonPassageJudgement(f"q{place}", f"d{rank}", rank, max(1, grade - (rank % 2)), ""))
         every.append(QuestionFinalList(f"q{place}", "Why?", tuple(passages)))
     found = score_human_check(every, said)
     mean = {one.name: one for one in found.corrected}["mean grade"]
@@ -413,14 +395,10 @@ def test_the_judge_is_looked_at_by_place():
     every, said = [], []
     for place in range(10):
         grades = rng.integers(2, 6, 12).tolist()
-        passages = tuple(
-            FinalListPassage(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1)
-        )
+        passages = tuple(FinalListPassage(f"d{rank}", rank, grade, "text") for rank, grade in enumerate(grades, 1))
         every.append(QuestionFinalList(f"q{place}", "Why?", passages))
         said += [
-            PersonPassageJudgement(
-                f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), ""
-            )
+            PersonPassageJudgement(f"q{place}", one.doc_id, one.place, one.grade - (one.place <= 3 and place % 2), "")
             for one in passages
         ]
     off = {one.said: one for one in score_human_check(every, said).off}

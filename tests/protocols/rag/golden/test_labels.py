@@ -63,8 +63,6 @@ def test_the_table_of_the_source_has_these_rows(root: Path):
     path = root.parent / "shared" / "reference" / "rag" / "golden_set_label_stats.csv"
     if not path.exists():
         pytest.skip("no reference tables here")
-    rows = {
-        row["quantity"]: float(row["value"]) for row in csv.DictReader(path.read_text("utf-8").splitlines())
-    }
+    rows = {row["quantity"]: float(row["value"]) for row in csv.DictReader(path.read_text("utf-8").splitlines())}
     assert rows == PAPER
     assert set(rows) <= set(summarise_label_counts([]))

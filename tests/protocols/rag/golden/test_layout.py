@@ -18,9 +18,7 @@ def test_no_two_ids_share_a_folder(ids):
     """Whatever the ids: safe names, all different, also on a disk that does not know upper from lower case."""
     names = make_query_folder_names(ids)
     assert len({name.casefold() for name in names.values()}) == len(ids)
-    assert all(
-        name.startswith("q") and "/" not in name and name not in (".", "..") for name in names.values()
-    )
+    assert all(name.startswith("q") and "/" not in name and name not in (".", "..") for name in names.values())
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,7 @@ WORDS = open_tokenizer("words")
 
 def test_whole_documents_stand_in_the_order_of_their_ids():
     """The title before the text, as in retrieval sets."""
-    documents = [
-        CorpusDocument("b", "Bees", "They dance.", {"year": 1946}),
-        CorpusDocument("a", "", "Tea.", {}),
-    ]
+    documents = [CorpusDocument("b", "Bees", "They dance.", {"year": 1946}), CorpusDocument("a", "", "Tea.", {})]
     found = make_passages_from_documents(documents, GoldenOptions(), WORDS)
     assert (found.ids, found.texts) == (("a", "b"), ("Tea.", "Bees They dance."))
     assert found.metadata[1] == {"year": 1946}
@@ -23,13 +20,7 @@ def test_whole_documents_stand_in_the_order_of_their_ids():
 
 def test_chunks_say_where_they_are_from():
     """Breadcrumb of section, title, authors and date; id, source and place of each."""
-    metadata = {
-        "section": "Results",
-        "subsection": "",
-        "authors": ["A. Lee", "B. Ray"],
-        "date": 1961,
-        "paper": None,
-    }
+    metadata = {"section": "Results", "subsection": "", "authors": ["A. Lee", "B. Ray"], "date": 1961, "paper": None}
     document = CorpusDocument("d", "On jets", "One two three. Four five six. Seven eight nine.", metadata)
     found = make_passages_from_documents([document], GoldenOptions(chunk=8, overlap=4), WORDS)
     assert found.ids == ("d#1", "d#2")

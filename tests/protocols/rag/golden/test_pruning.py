@@ -39,9 +39,7 @@ def test_buckets_are_whole_and_no_more_than_needed(grades, minimum):
     rows = rows_of(*grades)
     kept = prune_to_best_grades(rows, minimum).rows
     lowest = min((row["grade"] for row in kept), default=5)
-    assert sorted(row["doc_id"] for row in kept) == sorted(
-        row["doc_id"] for row in rows if row["grade"] >= lowest
-    )
+    assert sorted(row["doc_id"] for row in kept) == sorted(row["doc_id"] for row in rows if row["grade"] >= lowest)
     assert len(kept) >= min(minimum, len(rows))
     assert sum(row["grade"] > lowest for row in kept) < minimum
     keys = [(-row["grade"], row["rank_rrf"]) for row in kept]
@@ -58,12 +56,4 @@ def test_rows_say_where_the_cut_was():
     [row] = make_rows_kept_by_pruning(
         prune_to_best_grades([{"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0"}]), "t1"
     )
-    assert row == {
-        "doc_id": "a",
-        "grade": 4,
-        "rank_rrf": 2,
-        "ts": "t0",
-        "cut_stage": 4,
-        "cut_size": 1,
-        "cut_ts": "t1",
-    }
+    assert row == {"doc_id": "a", "grade": 4, "rank_rrf": 2, "ts": "t0", "cut_stage": 4, "cut_size": 1, "cut_ts": "t1"}

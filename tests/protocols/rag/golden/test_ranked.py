@@ -36,16 +36,12 @@ CALLS = (
     KeptJudgeOrdering(0, 0, ("c", "a|b"), ("c", "a|b")),
     KeptJudgeOrdering(1, 0, ("a|b", "c"), ("c", "a|b"), 2, ("none",)),
 )
-REFINED = RefinedPoolOrder(
-    POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptQueryFailure(1, "no answer"),)
-)
+REFINED = RefinedPoolOrder(POOL, RANKING, CALLS, {"iteration": 2, "top": ["x"]}, (KeptQueryFailure(1, "no answer"),))
 
 
 def test_rows_say_rank_score_exposures_and_info() -> None:
     """After what S5 says of each passage."""
-    rows = make_final_order_rows(
-        REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}}
-    )
+    rows = make_final_order_rows(REFINED, {"a|b": {"doc_id": "a|b", "grade": 5}, "c": {"doc_id": "c", "grade": None}})
     assert rows == [
         {"doc_id": "c", "grade": None, "final_rank": 1, "final_score": 2.25, "exposures": 4, "info": 0.25},
         {"doc_id": "a|b", "grade": 5, "final_rank": 2, "final_score": 1.5, "exposures": 3, "info": 0.5},

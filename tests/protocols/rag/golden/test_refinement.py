@@ -73,22 +73,17 @@ class FakeJudge:
         order = sorted(range(len(ids)), key=lambda i: int(ids[i].split("-")[-1]) + noise[i])
         if self.forgetful and repair:
             left_out = sorted(order[1:3])
-            return PassageOrdering(
-                (*(i for i in order if i not in left_out), *left_out), missing=2, unknown=1
-            )
+            return PassageOrdering((*(i for i in order if i not in left_out), *left_out), missing=2, unknown=1)
         return PassageOrdering(tuple(order), attempts=2, rejected=("no list",))
 
 
 def pools(count: int, n: int = 12) -> list[QuestionCandidatePool]:
     def rows(query: int) -> list[tuple[PoolPassage, Passage]]:
         names = [f"q{query}-{i}" for i in range(n + query % 3)]
-        return [
-            (PoolPassage(name, 5 - i % 5, i + 1), Passage(name, f"text {i}")) for i, name in enumerate(names)
-        ]
+        return [(PoolPassage(name, 5 - i % 5, i + 1), Passage(name, f"text {i}")) for i, name in enumerate(names)]
 
     return [
-        QuestionCandidatePool.of(Question(f"Q{query}", f"question {query}?"), rows(query))
-        for query in range(count)
+        QuestionCandidatePool.of(Question(f"Q{query}", f"question {query}?"), rows(query)) for query in range(count)
     ]
 
 
@@ -195,13 +190,7 @@ def test_kept_answers_are_not_asked_for_again(engine: str | RankingEngine, tmp_p
 
         plan = refinement(stopper, engine)
         with pytest.raises(KeyboardInterrupt):
-            run(
-                plan,
-                pools(3),
-                logs=logs(plan, folder),
-                at_once=1,
-                hooks=RefinementListener(progress=progress),
-            )
+            run(plan, pools(3), logs=logs(plan, folder), at_once=1, hooks=RefinementListener(progress=progress))
         kept = sum(len(one.entries) for one in logs(plan, folder).values())
         again = FakeJudge()
         plan = refinement(again, engine)
@@ -214,9 +203,7 @@ def test_kept_answers_are_not_asked_for_again(engine: str | RankingEngine, tmp_p
         assert not final.asked
 
 
-def logs(
-    plan: PoolOrderingSettings, folder: Path, warnings: list[str] | None = None
-) -> dict[str, JudgeCallLog]:
+def logs(plan: PoolOrderingSettings, folder: Path, warnings: list[str] | None = None) -> dict[str, JudgeCallLog]:
     warn = (lambda _: None) if warnings is None else warnings.append
     return {
         pool.question.id: JudgeCallLog(folder / f"{pool.question.id}.jsonl", plan.about(pool), warn)
@@ -225,8 +212,7 @@ def logs(
 
 
 @pytest.mark.parametrize(
-    "change",
-    [{"seed": 8}, {"spec": "locks:stability_turns=5"}, {"draw": 1}, {"top": 6}, {"identity": "fake/2"}],
+    "change", [{"seed": 8}, {"spec": "locks:stability_turns=5"}, {"draw": 1}, {"top": 6}, {"identity": "fake/2"}]
 )
 def test_answers_to_another_plan_are_discarded(change: dict[str, Any], tmp_path: Path) -> None:
     """Another seed, engine, repeat, top or judge: the old answers go, with a warning, and all is asked anew."""
@@ -244,12 +230,8 @@ def test_another_grade_makes_another_log() -> None:
     """The pool's fingerprint covers ids, grades, places, texts and the question."""
     pool = pools(1)[0]
     changed = [
-        QuestionCandidatePool(
-            pool.question, (PoolPassage("q0-0", 4, 1), *pool.candidates[1:]), pool.passages
-        ),
-        QuestionCandidatePool(
-            pool.question, (PoolPassage("q0-0", 5, 2), *pool.candidates[1:]), pool.passages
-        ),
+        QuestionCandidatePool(pool.question, (PoolPassage("q0-0", 4, 1), *pool.candidates[1:]), pool.passages),
+        QuestionCandidatePool(pool.question, (PoolPassage("q0-0", 5, 2), *pool.candidates[1:]), pool.passages),
         QuestionCandidatePool(pool.question, pool.candidates, (Passage("q0-0", "other"), *pool.passages[1:])),
         QuestionCandidatePool(Question("Q0", "another question?"), pool.candidates, pool.passages),
     ]
@@ -272,9 +254,7 @@ def test_kept_answers_that_do_not_fit_go_from_there_on(tmp_path: Path) -> None:
     assert found == whole
     total = len(refined(whole, "Q0").calls)
     assert len(judge.asked) == total - 3
-    assert warnings == [
-        f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests and are discarded."
-    ]
+    assert warnings == [f"Q0: {total - 3} stored answers, from round 3 on, belong to other requests and are discarded."]
 
 
 @pytest.mark.parametrize("engine", [LOCKS, Pairs()], ids=str)
@@ -290,9 +270,7 @@ def test_a_failing_query_is_given_up_alone(engine: str | RankingEngine, tmp_path
     assert sum(isinstance(one, KeptQueryFailure) for one in kept) == 1
     for again in (FakeJudge(fails={"Q1": (1, Unanswered("still none"))}), FakeJudge()):
         plan, warnings = refinement(again, engine), list[str]()
-        second = run(
-            plan, pools(3), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append)
-        )
+        second = run(plan, pools(3), logs=logs(plan, tmp_path), hooks=RefinementListener(warn=warnings.append))
         assert not warnings
         assert {query for query, _, _ in again.asked} == {"Q1"}
         assert all(second[query] == found[query] for query in ("Q0", "Q2"))
@@ -339,10 +317,7 @@ def test_an_answer_that_is_no_order_fails_the_query() -> None:
     found = run(refinement(Broken()), pools(1))
     failure = found["Q0"]
     assert isinstance(failure, CallFailure)
-    assert (
-        failure.reason
-        == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge must return each position once."
-    )
+    assert failure.reason == "fake ordered 5 passages as (0, 0, 1, 2, 3). A judge must return each position once."
 
 
 def test_what_a_repaired_answer_left_out_comes_last_by_grade() -> None:
@@ -383,9 +358,7 @@ def test_progress_and_results_are_told_as_they_come(tmp_path: Path) -> None:
         told, results = list[int](), list[tuple[str, RefinedPoolOrder]]()
         plan = refinement(FakeJudge())
 
-        def keep(
-            query: str, order: RefinedPoolOrder, kept: list[tuple[str, RefinedPoolOrder]] = results
-        ) -> None:
+        def keep(query: str, order: RefinedPoolOrder, kept: list[tuple[str, RefinedPoolOrder]] = results) -> None:
             kept.append((query, order))
 
         hooks = RefinementListener(progress=told.append, finished=keep)

@@ -85,9 +85,7 @@ def test_a_sample_is_spread_over_questions(sizes, n, seed):
     keys = [(f"q{i}", f"d{j}") for i, size in enumerate(sizes) for j in range(size)]
     chosen = sample_keys_across_questions(keys, n, seed)
     assert len(chosen) == min(n, len(keys))
-    assert (
-        chosen == [key for key in keys if key in set(chosen)] == sample_keys_across_questions(keys, n, seed)
-    )
+    assert chosen == [key for key in keys if key in set(chosen)] == sample_keys_across_questions(keys, n, seed)
     taken = [sum(key[0] == f"q{i}" for key in chosen) for i in range(len(sizes))]
     spare = [count for count, size in zip(taken, sizes, strict=True) if count < size]
     assert not spare or max(taken) - min(spare) <= 1
@@ -129,9 +127,7 @@ def test_a_judge_without_noise_repeats_itself():
 def test_noise_shows():
     """In every figure, and the same figures come out again."""
     asked, grades = pool()
-    found = compare_judgements_with_repeat(
-        *judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)
-    )
+    found = compare_judgements_with_repeat(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades))
     assert 0.4 < found.exact.value < 0.75
     assert found.exact.value < found.within_one.value < 1
     assert found.kappa.low < found.kappa.value < found.kappa.high < 1
@@ -139,9 +135,7 @@ def test_noise_shows():
     assert 0.1 < found.discordant.value < 0.35
     assert found.discordant.low < found.discordant.value < found.discordant.high
     assert (
-        compare_judgements_with_repeat(
-            *judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades)
-        )
+        compare_judgements_with_repeat(*judged_twice(JudgeNoise(grade_noise=0.7, order_noise=0.7), asked, grades))
         == found
     )
 
@@ -169,8 +163,6 @@ def test_one_question_alone():
     q = Question("q", "")
     shown = tuple(Passage(f"d{i}", "") for i in range(3))
     one, other = JudgedPassageOrder(q, shown, (0, 1, 2)), JudgedPassageOrder(q, shown, (2, 1, 0))
-    assert estimate_share_of_swapped_pairs([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(
-        1 / 6
-    )
+    assert estimate_share_of_swapped_pairs([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
     alone = estimate_share_of_swapped_pairs([(one, (1, 0, 2))])
     assert (alone.value, alone.low, alone.n) == (pytest.approx(1 / 3), None, 1)

@@ -62,16 +62,9 @@ def test_every_stage_leaves_what_the_spec_says(whole):
     assert len(first["embedding"]) == 256
     dense = read_json_line_rows(folder / "s2_candidates" / "dense" / "q01.top8.jsonl")
     assert [row["rank_dense"] for row in dense] == list(range(1, 9))
-    assert {
-        "qid",
-        "question",
-        "query_rewrite",
-        "doc_id",
-        "text",
-        "metadata",
-        "score_cos",
-        "score_raw",
-    } <= dense[0].keys()
+    assert {"qid", "question", "query_rewrite", "doc_id", "text", "metadata", "score_cos", "score_raw"} <= dense[
+        0
+    ].keys()
     sparse = read_json_line_rows(folder / "s2_candidates" / "sparse" / "q01.top8.jsonl")
     assert {"rank_sparse", "score_bm25", "bm25_query"} <= sparse[0].keys()
     assert sparse[0]["doc_id"].startswith("tea")
@@ -131,13 +124,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize(
-    "share",
-    [
-        0.02,
-        0.45,
-        0.97,
-        *(pytest.param(share, marks=pytest.mark.slow) for share in (0.15, 0.3, 0.6, 0.75, 0.9)),
-    ],
+    "share", [0.02, 0.45, 0.97, *(pytest.param(share, marks=pytest.mark.slow) for share in (0.15, 0.3, 0.6, 0.75, 0.9))]
 )
 def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_path, monkeypatch, share):
     """Whichever file was about to be written: between artefact and manifest, manifest and _SUCCESS, two questions."""
@@ -145,9 +132,7 @@ def test_killed_at_any_write_it_ends_with_the_same_artefacts(pack, whole, tmp_pa
     out = tmp_path / "broken"
     with monkeypatch.context() as patch:
         patch.setattr(protocol.GoldenSetRunAttempt, "finish_run_attempt", lambda self: None)
-        patch.setattr(
-            stages, "write_file_atomically", killing(stages.write_file_atomically, round(share * written))
-        )
+        patch.setattr(stages, "write_file_atomically", killing(stages.write_file_atomically, round(share * written)))
         with pytest.raises(Killed):
             make(pack, out)
     make(pack, out)
@@ -219,9 +204,7 @@ def test_a_changed_corpus_redoes_what_depends_on_it(own, tmp_path):
     corpus.write_text(corpus.read_text() + json.dumps({"id": "new", "text": "green tea is new"}) + "\n")
     told = make(pack, whole).manifest["stages"]
     assert [told[stage]["done"] for stage in STAGES] == [0, 4, 4, 4, 4, 4]
-    assert "new" in {
-        row["doc_id"] for row in read_json_line_rows(whole / "q01" / "s4_scores" / "q01.scores.jsonl")
-    }
+    assert "new" in {row["doc_id"] for row in read_json_line_rows(whole / "q01" / "s4_scores" / "q01.scores.jsonl")}
 
 
 def test_an_edited_artefact_is_taken_as_it_is(pack, whole):
@@ -273,9 +256,7 @@ def test_a_question_whose_order_cannot_be_had_fails_in_the_last_stage(pack, tmp_
     judge, depth = pack.judge(failing=0.15), GoldenOptions(depth=8, minimum=6, top=4, failed="ungraded")
     run = make(pack, tmp_path / "run", judge=judge, options=depth)
     failed = {
-        cell["query_id"]
-        for cell in run.manifest["cells"]
-        if cell["stage"] == "S6" and cell["status"] == "failed"
+        cell["query_id"] for cell in run.manifest["cells"] if cell["stage"] == "S6" and cell["status"] == "failed"
     }
     assert 0 < len(failed) < 4
     before = artefacts(run.path)
@@ -283,8 +264,7 @@ def test_a_question_whose_order_cannot_be_had_fails_in_the_last_stage(pack, tmp_
     assert again.manifest["stages"]["S6"]["kept"] == 4 - len(failed)
     # The log of one that failed has another line: it failed again.
     logs = {
-        f"{key.lower().replace('q', 'q0')}/s6_ranked/{key.lower().replace('q', 'q0')}.calls.jsonl"
-        for key in failed
+        f"{key.lower().replace('q', 'q0')}/s6_ranked/{key.lower().replace('q', 'q0')}.calls.jsonl" for key in failed
     }
     now = artefacts(run.path)
     assert {name for name in now if now[name] != before.get(name)} == logs
@@ -303,12 +283,7 @@ def test_a_text_that_cannot_be_encoded_fails_its_question(pack, tmp_path, monkey
     monkeypatch.setattr(CachedGoldenEncoder, "vectors", broken)
     run = make(pack, tmp_path / "run")
     states = {cell["query_id"]: (cell["status"], cell["stage"]) for cell in run.manifest["cells"]}
-    assert states == {
-        "Q1": ("done", "S6"),
-        "Q2": ("failed", "S1"),
-        "Q3": ("done", "S6"),
-        "Q4": ("done", "S6"),
-    }
+    assert states == {"Q1": ("done", "S6"), "Q2": ("failed", "S1"), "Q3": ("done", "S6"), "Q4": ("done", "S6")}
 
 
 def test_the_pack_may_bring_rewrites_and_queries_for_words(own, tmp_path):

@@ -48,12 +48,7 @@ def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
     """Run, query, stage, parameters, counts, inputs and outputs with their SHA-256, and when it ended."""
     stages.run_stage_for_unfinished_queries(Copies(tmp_path, c=60), queries, "run-1")
     said = json.loads(queries[0].folder.manifest("S3").read_text())
-    assert (said["run_id"], said["qid"], said["stage"], said["parameters"]) == (
-        "run-1",
-        "q01",
-        "S3",
-        {"c": 60},
-    )
+    assert (said["run_id"], said["qid"], said["stage"], said["parameters"]) == ("run-1", "q01", "S3", {"c": 60})
     digest = stages.hash_sha256(b"one")
     assert said["inputs"] == [{"path": "in.txt", "sha256": digest}]
     assert said["outputs"] == [{"path": "q01/s3_merge/1.txt", "sha256": digest}]
@@ -81,9 +76,7 @@ def test_what_is_not_whole_is_done_again(tmp_path, queries, change):
     again = Copies(tmp_path)
     stages.run_stage_for_unfinished_queries(again, queries, "run")
     assert "q01" in again.asked
-    assert [queries[0].folder.stage_success_path(stage).exists() for stage in STAGES] == [True] * 3 + [
-        False
-    ] * 3
+    assert [queries[0].folder.stage_success_path(stage).exists() for stage in STAGES] == [True] * 3 + [False] * 3
 
 
 def test_other_parameters_do_it_again_and_leave_nothing_of_the_old(tmp_path, queries):

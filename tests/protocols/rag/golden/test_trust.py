@@ -97,9 +97,7 @@ def test_pairs_in_the_order_of_the_search():
 
 def test_what_has_no_grade_or_is_not_done_counts_nothing():
     """One grade for all says nothing of the order, and is no zero."""
-    found = measure_grade_agreement_with_fused_rank(
-        [Asked([4, 4, None]), Asked([5, 1], is_in_golden_set=False)]
-    )
+    found = measure_grade_agreement_with_fused_rank([Asked([4, 4, None]), Asked([5, 1], is_in_golden_set=False)])
     assert found.value is None
     assert found.reason
 

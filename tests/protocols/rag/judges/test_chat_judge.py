@@ -9,14 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, Unanswered, UsageError
-from embassay.protocols.rag.judges import (
-    GradeVerdict,
-    NoValidJudgement,
-    Passage,
-    PassageOrdering,
-    Question,
-    open_judge,
-)
+from embassay.protocols.rag.judges import GradeVerdict, NoValidJudgement, Passage, PassageOrdering, Question, open_judge
 from embassay.protocols.rag.judges.chat import ChatJudge, ChatJudgeOptions
 from embassay.runs.store import CachedChatModel
 from embassay.systems.remote import Ledger
@@ -26,8 +19,7 @@ from stub.said import Model
 
 QUESTION = Question("q1", "What is flutter?")
 PASSAGES = [
-    Passage(f"d{i}", text)
-    for i, text in enumerate(("Flutter is a kind of vibration.", "Heat.", "What is it?"))
+    Passage(f"d{i}", text) for i, text in enumerate(("Flutter is a kind of vibration.", "Heat.", "What is it?"))
 ]
 
 
@@ -184,11 +176,7 @@ def test_about(judge):
     one = judge('{"grade": 4}')
     grade(one)
     about = one.about()
-    assert (about["model"], about["temperature"], about["prompts"]["grade"][:8]) == (
-        "model-2026",
-        1.0,
-        "grade@2:",
-    )
+    assert (about["model"], about["temperature"], about["prompts"]["grade"][:8]) == ("model-2026", 1.0, "grade@2:")
 
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -218,10 +206,7 @@ def test_a_model_that_ollama_serves_reads_the_whole_passage(cache):
         spec = f"ollama:judge?base_url={stub.url}"
         asyncio.run(open_judge(spec, cache=cache, longest=100_000).grade(QUESTION, PASSAGES[0]))
         asyncio.run(open_judge(f"{spec}&num_ctx=4096&think=true", cache=cache).grade(QUESTION, PASSAGES[0]))
-    assert [(body["options"]["num_ctx"], body.get("think")) for body in stub.bodies] == [
-        (65536, False),
-        (4096, True),
-    ]
+    assert [(body["options"]["num_ctx"], body.get("think")) for body in stub.bodies] == [(65536, False), (4096, True)]
 
 
 def test_money_is_charged_and_limited(cache):

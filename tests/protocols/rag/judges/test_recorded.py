@@ -51,9 +51,7 @@ def test_grades_and_orders_by_score_or_place(recorded):
 
 def test_an_order_of_just_these(recorded):
     """A recorded list goes before scores."""
-    judge = recorded(
-        {"query_id": "1", "order": ["a", "c"]}, said("a", score=1), said("b", score=3), said("c", score=2)
-    )
+    judge = recorded({"query_id": "1", "order": ["a", "c"]}, said("a", score=1), said("b", score=3), said("c", score=2))
     assert order(judge, A, C) == order(judge, C, A) == "ac"
     assert order(judge, A, B, C) == "bca"
 
@@ -61,11 +59,7 @@ def test_an_order_of_just_these(recorded):
 def test_what_is_not_recorded_is_unanswered(recorded):
     """Unless a grade stands in for it, or grades for an order."""
     judge = recorded(said("a", 5), said("b", 2))
-    for ask in (
-        lambda: grade(judge, C),
-        lambda: grade(judge, A, Question("2", "?")),
-        lambda: order(judge, A, B),
-    ):
+    for ask in (lambda: grade(judge, C), lambda: grade(judge, A, Question("2", "?")), lambda: order(judge, A, B)):
         with pytest.raises(Unanswered, match="for the question"):
             ask()
     judge = recorded(said("a", 5), said("b", 2), more="?unjudged=1&orders=grades")
@@ -81,9 +75,7 @@ def test_repeats(recorded):
     assert [grade(judge, A, draw=draw) for draw in (0, 1, 2)] == [5, 4, 5]
     assert grade(judge, B, draw=1) == 2
     assert not recorded(said("a", 5)).repeats
-    judge = recorded(
-        {"query_id": "1", "order": ["a", "b"]}, {"query_id": "1", "order": ["b", "a"], "draw": 1}
-    )
+    judge = recorded({"query_id": "1", "order": ["a", "b"]}, {"query_id": "1", "order": ["b", "a"], "draw": 1})
     assert [order(judge, A, B, draw=draw) for draw in (0, 1, 1000)] == ["ab", "ba", "ba"]
 
 

@@ -26,9 +26,7 @@ from embassay.text import open_tokenizer
 def test_values_are_those_of_the_measures(grades: np.ndarray, retrieved: int) -> None:
     indices = np.full((2, 10), -1)
     indices[:, : min(10, retrieved)] = np.arange(14)[::-1][: min(10, retrieved)]
-    found = measure_retrieval_metrics(
-        count_passage_grades_per_query(grades), look_up_grades_at_ranks(grades, indices)
-    )
+    found = measure_retrieval_metrics(count_passage_grades_per_query(grades), look_up_grades_at_ranks(grades, indices))
     for query in range(2):
         pool = {str(place): int(grade) for place, grade in enumerate(grades[query])}
         run = [str(place) for place in indices[query] if place >= 0]

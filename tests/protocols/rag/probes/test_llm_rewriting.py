@@ -28,9 +28,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def probe(out: Path, server: StubServer, price: str = "price=0&price_output=0", **more: Any) -> Any:
     rewriter = f"llm:openai:m?base_url={server.url}/v1&{price}"
-    return eb.rag.probe_noise(
-        ["bm25", "jaccard"], out=out, rewriters=["rules", rewriter], **{**SMALL, **more}
-    )
+    return eb.rag.probe_noise(["bm25", "jaccard"], out=out, rewriters=["rules", rewriter], **{**SMALL, **more})
 
 
 def test_every_wording_is_asked_for_once_for_all_systems(tmp_path: Path) -> None:
@@ -41,9 +39,7 @@ def test_every_wording_is_asked_for_once_for_all_systems(tmp_path: Path) -> None
         assert server.requests.total() == asked == 4 * 5
     name = next(key for key in run.manifest["spent"]["systems"] if key.startswith("llm:"))
     assert run.manifest["spent"]["systems"][name]["requests"] == asked
-    rewritten = run.results.filter(
-        (pl.col("variant") == f"level=4:{name}") & (pl.col("measure") == "similarity")
-    )
+    rewritten = run.results.filter((pl.col("variant") == f"level=4:{name}") & (pl.col("measure") == "similarity"))
     assert rewritten.height == 2
     assert rewritten["value"].is_not_null().all()
     told = {one["name"]: one for one in run.manifest["rewriters"]}

@@ -53,9 +53,7 @@ def test_differences_of_equal_columns_are_exactly_nothing() -> None:
 
 def test_undefined_values_have_a_reason() -> None:
     nothing = context().score_over_queries("m", np.full(4, np.nan))
-    divided = context().score_over_queries(
-        "m", np.zeros((4, 2)), lambda m: m[..., 0] / m[..., 1], why_not="by 0"
-    )
+    divided = context().score_over_queries("m", np.zeros((4, 2)), lambda m: m[..., 0] / m[..., 1], why_not="by 0")
     assert (nothing.value, nothing.reason) == (None, "no query has a value")
     assert (divided.value, divided.reason) == (None, "by 0")
 
@@ -86,10 +84,7 @@ def test_links_of_means_correlate_conditions() -> None:
     assert pearson.value is not None
     assert pearson.value > 0.98
     lost = np.where(np.arange(80) < 80, np.nan, x)
-    assert (
-        context().correlate_means_over_conditions(lost, y, ("a", "b"), "all")[0].reason
-        == "no query has all values"
-    )
+    assert context().correlate_means_over_conditions(lost, y, ("a", "b"), "all")[0].reason == "no query has all values"
 
 
 def test_queries_about_the_same_are_drawn_together() -> None:
@@ -122,9 +117,7 @@ def test_which_queries_are_about_the_same() -> None:
     assert len(set(labels.tolist())) == 100
     texts = ("Why?", "When?", "Who?", "why?", *(f"What of {n}?" for n in range(16)))
     grades = ({1: 5}, {2: 5, 9: 2}, {1: 4}, {3: 5}, *({n: 5, 9: 2} for n in range(20, 36)))
-    posed = NoiseQuestions(
-        "d", "en", tuple(map(str, range(20))), texts, texts, "document", texts * 3, grades, ""
-    )
+    posed = NoiseQuestions("d", "en", tuple(map(str, range(20))), texts, texts, "document", texts * 3, grades, "")
     found = posed.together()
     assert found is not None
     assert found[:4].tolist() == [0, 1, 0, 0]

@@ -97,9 +97,7 @@ def test_chosen_conditions_and_languages(tmp_path: Path) -> None:
     ).results
     beside = names(tmp_path / "beside").results
     assert set(alone["lang"]) == {"fr"}
-    where = (
-        (pl.col("system") == "jaccard") & (pl.col("lang") == "fr") & (pl.col("variant") == "initials_form")
-    )
+    where = (pl.col("system") == "jaccard") & (pl.col("lang") == "fr") & (pl.col("variant") == "initials_form")
     for measure in ("d_name", "d_name change %", "N-Recall4+@10"):
         one, other = (
             rows.filter(where & (pl.col("measure") == measure))["value"].to_list() for rows in (alone, beside)
@@ -128,9 +126,7 @@ def test_rows_and_tables_of_noise(tmp_path: Path) -> None:
     assert [one["name"] for one in told] == ["rules", "identity"]
 
 
-def test_a_system_that_fails_does_not_stop_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_fails_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 
     def broken(request: Any) -> None:
@@ -143,9 +139,7 @@ def test_a_system_that_fails_does_not_stop_the_others(
         run = eb.rag.probe_names([spec, "jaccard"], out=tmp_path / "run", langs=["en"], **SMALL)
     status = {cell["system"]: cell["status"] for cell in run.manifest["cells"]}
     assert sorted(status.values()) == ["done", "failed"]
-    failed = run.results.filter(
-        pl.col("value").is_null() & (pl.col("variant") == "") & (pl.col("measure") == "d_name")
-    )
+    failed = run.results.filter(pl.col("value").is_null() & (pl.col("variant") == "") & (pl.col("measure") == "d_name"))
     assert failed.height == 1
     assert failed["reason"][0]
     assert run.manifest["status"] == "partial"

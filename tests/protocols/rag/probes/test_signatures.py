@@ -75,11 +75,7 @@ def test_questions_with_a_common_passage_ask_for_one_author() -> None:
     for author, grades in zip(drawn.authors, posed.grades, strict=True):
         assert all(drawn.signers[place] == author for place in grades)
     assert len(set(drawn.signers[13:])) > 10
-    assert (
-        drawn
-        == assign_authors_to_questions(posed, PEOPLE, 7)
-        != assign_authors_to_questions(posed, PEOPLE, 8)
-    )
+    assert drawn == assign_authors_to_questions(posed, PEOPLE, 7) != assign_authors_to_questions(posed, PEOPLE, 8)
 
 
 def test_rivals_are_signed_by_a_near_miss_and_right_passages_are_not() -> None:
@@ -88,9 +84,7 @@ def test_rivals_are_signed_by_a_near_miss_and_right_passages_are_not() -> None:
     corpus = tuple(f"The tide in port {place}." for place in range(30))
     drawn = assign_authors_to_questions(collection(corpus, {0}), PEOPLE, 7)
     assert drawn.near_signers[0] == drawn.signers[0] == drawn.authors[0]
-    distances = {
-        Levenshtein.distance(drawn.authors[0].name, person.name) for person in drawn.near_signers[1:]
-    }
+    distances = {Levenshtein.distance(drawn.authors[0].name, person.name) for person in drawn.near_signers[1:]}
     assert distances == {1, 2, 3}
 
 
@@ -149,18 +143,14 @@ def test_data_in_another_language_are_refused(tmp_path: Path) -> None:
         eb.rag.probe_names(["jaccard"], datasets=["sample"], langs=["de"], out=tmp_path / "run", **SMALL)
 
 
-@pytest.mark.parametrize(
-    ("values", "grades"), [((5, 2), (5, 2)), ((5, 0), (5, 1)), ((1, 0), (5, 1)), ((10, 4), None)]
-)
+@pytest.mark.parametrize(("values", "grades"), [((5, 2), (5, 2)), ((5, 0), (5, 1)), ((1, 0), (5, 1)), ((10, 4), None)])
 def test_judgements_of_own_data_are_read_by_what_they_can_mean(
     tmp_path: Path, values: tuple[int, int], grades: tuple[int, int] | None
 ) -> None:
     """Values up to 5 are grades, 0 and 1 are binary; of others the option is asked for, and nothing is guessed."""
     folder = tmp_path / "own"
     (folder / "qrels").mkdir(parents=True)
-    (folder / "corpus.jsonl").write_text(
-        '{"_id": "a", "text": "Tides turn."}\n{"_id": "b", "text": "Ships."}\n'
-    )
+    (folder / "corpus.jsonl").write_text('{"_id": "a", "text": "Tides turn."}\n{"_id": "b", "text": "Ships."}\n')
     (folder / "queries.jsonl").write_text('{"_id": "q", "text": "Why do tides turn?"}\n')
     judged = f"query-id\tcorpus-id\tscore\nq\ta\t{values[0]}\nq\tb\t{values[1]}\n"
     (folder / "qrels" / "test.tsv").write_text(judged)

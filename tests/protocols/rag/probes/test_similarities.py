@@ -67,8 +67,6 @@ def test_the_last_axis_holds_the_candidates_of_a_query() -> None:
 
 def test_encoders_are_told_roles_and_cosines_are_exact() -> None:
     system = Told()
-    found = compute_text_pair_similarities(
-        system, ["aa"], ["b", ""], np.array([0, 0]), np.array([0, 1]), "query"
-    )  # type: ignore[arg-type]
+    found = compute_text_pair_similarities(system, ["aa"], ["b", ""], np.array([0, 0]), np.array([0, 1]), "query")  # type: ignore[arg-type]
     assert [role for role, _ in system.roles] == ["query", "query"]
     assert found == pytest.approx([3 / np.sqrt(10), 1 / np.sqrt(5)], abs=1e-6)

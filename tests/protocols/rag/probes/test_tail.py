@@ -19,9 +19,7 @@ from embassay.protocols.rag.probes.tail import (
 
 def write_run(path: Path, lists: dict[str, list[str]]) -> str:
     lines = [
-        f"{query} Q0 {doc} {rank} {100 - rank} t\n"
-        for query, docs in lists.items()
-        for rank, doc in enumerate(docs, 1)
+        f"{query} Q0 {doc} {rank} {100 - rank} t\n" for query, docs in lists.items() for rank, doc in enumerate(docs, 1)
     ]
     path.write_text("".join(lines))
     return str(path)

@@ -40,9 +40,7 @@ def data() -> RetrievalSet:
     corpus = Documents(ids, tuple(passage(topic, number) for number, topic in enumerate(TOPICS)))
     asked = tuple(f"Until when is the {topic} office open?" for topic in TOPICS)
     questions = Documents((*(f"q{number}" for number in range(len(TOPICS))), "q-none"), (*asked, "Who asks?"))
-    return RetrievalSet(
-        corpus, questions, {f"q{number}": {f"d{number}": 1.0} for number in range(len(TOPICS))}
-    )
+    return RetrievalSet(corpus, questions, {f"q{number}": {f"d{number}": 1.0} for number in range(len(TOPICS))})
 
 
 def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
@@ -58,10 +56,7 @@ def test_twins_differ_in_one_thing(data: RetrievalSet) -> None:
             assert after == [*before[:4], "not", *before[4:]]
         else:
             assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
-        assert twin.copies == (
-            make_copy_with_print_version_line(text, 1),
-            make_copy_with_print_version_line(text, 2),
-        )
+        assert twin.copies == (make_copy_with_print_version_line(text, 1), make_copy_with_print_version_line(text, 2))
     assert make_old_versions_and_copies(data, 3, 2, seed=1, lang="en")[0] == twins[:3]
 
 
@@ -70,31 +65,20 @@ def test_status_and_negation() -> None:
     assert all(STATUS[STATUS[word]] == word for word in STATUS)
     assert make_text_with_reversed_status("Reactive powder.") is None
     assert make_text_with_reversed_status("It is inactive, and open.") == "It is active, and open."
-    assert (
-        negate_first_negatable_sentence("A list of names. It was long.")
-        == "A list of names. It was not long."
-    )
+    assert negate_first_negatable_sentence("A list of names. It was long.") == "A list of names. It was not long."
     assert negate_first_negatable_sentence("Names, and no more") is None
 
 
 def test_remedies_on_a_list() -> None:
     """By hand: 1 and 9 are versions of one passage, 9 the old; 4 stands alone."""
     groups = [0, 1, 0]
-    left = {
-        remedy: apply_duplicate_remedy_to_ranking([9, 4, 1], groups, remedy, originals=5)
-        for remedy in REMEDIES
-    }
+    left = {remedy: apply_duplicate_remedy_to_ranking([9, 4, 1], groups, remedy, originals=5) for remedy in REMEDIES}
     assert left == {"": [9, 4, 1], "recency": [1, 4, 9], "deduplicated": [9, 4], "both": [1, 4]}
 
 
 def test_near_duplicates_of_a_list() -> None:
     """The same as the Jaccard index of all runs of five characters; case and spaces do not count."""
-    texts = [
-        "the harbour office is open",
-        "The  Harbour office is open",
-        "a lantern",
-        "the harbour office is shut",
-    ]
+    texts = ["the harbour office is open", "The  Harbour office is open", "a lantern", "the harbour office is shut"]
     assert NearDuplicateGroups(texts, 0.8).of([2, 0, 1, 3]) == [0, 1, 1, 3]
 
     def runs(text: str) -> set[str]:
@@ -111,9 +95,7 @@ def write_data(folder: Path, data: RetrievalSet) -> Path:
     folder.mkdir()
     for name, documents in (("corpus", data.corpus), ("queries", data.queries)):
         rows = zip(documents.ids, documents.texts, strict=True)
-        (folder / f"{name}.jsonl").write_text(
-            "".join(json.dumps({"_id": k, "text": t}) + "\n" for k, t in rows)
-        )
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({"_id": k, "text": t}) + "\n" for k, t in rows))
     (folder / "qrels").mkdir()
     lines = [f"{query}\t{doc}\t1\n" for query, grades in data.qrels.items() for doc in grades]
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))

@@ -28,10 +28,7 @@ from embassay.protocols.questions.checks import (
     measure_longest_shared_run,
     mistype_question,
 )
-from embassay.protocols.questions.drafts import (
-    _find_quotation_span_in_body,
-    find_positions_of_near_duplicates,
-)
+from embassay.protocols.questions.drafts import _find_quotation_span_in_body, find_positions_of_near_duplicates
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import QuestionSetProtocol, questions
 from embassay.report.rag.questions import describe_questions_verdict
@@ -40,18 +37,7 @@ from stub.chat import Reply, Turn
 from stub.paraphrasing import share
 from stub.server import StubServer
 
-TOPICS = (
-    "bread",
-    "cheese",
-    "copper",
-    "granite",
-    "harbour",
-    "lantern",
-    "meadow",
-    "orchard",
-    "pepper",
-    "quarry",
-)
+TOPICS = ("bread", "cheese", "copper", "granite", "harbour", "lantern", "meadow", "orchard", "pepper", "quarry")
 
 
 @pytest.fixture
@@ -127,9 +113,7 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
     assert found[0]["id"] == "user-fact-1"  # an id of ours is not taken for a user's
     texts = {path.name: path.read_text() for path in corpus.iterdir()}
     spans = lines(run.path / "export" / "spans.jsonl")
-    assert len(spans) == sum(
-        counts.get("kept", 0) for kind, counts in told(run).items() if kind != "sentence"
-    )
+    assert len(spans) == sum(counts.get("kept", 0) for kind, counts in told(run).items() if kind != "sentence")
     for one in spans:
         assert texts[one["document"]][one["start"] : one["end"]] == one["text"]
     shares = run.manifest["shares"]
@@ -138,9 +122,7 @@ def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: P
     whole = {one["passage"] for one in lines(run.path / "drafts.jsonl")}
     before = {one.id: one.body for one in _placed(corpus)}
     after = {one["id"]: one["text"] for one in lines(run.path / "export" / "corpus.jsonl")}
-    assert all(
-        after[key] == before[key] for key in whole
-    )  # nothing is taken out of what a model was asked about
+    assert all(after[key] == before[key] for key in whole)  # nothing is taken out of what a model was asked about
 
 
 def _placed(corpus: Path) -> tuple[PlacedPassage, ...]:
@@ -161,11 +143,7 @@ def test_planted_bad_questions_are_found(planted: str, outcome: str, corpus: Pat
     assert planted in PLANTED
     with StubServer(chat=asking(always=planted)) as stub:
         run = questions(
-            corpus,
-            out=tmp_path / "run",
-            llm=llm(stub),
-            kinds=("fact",),
-            options=QuestionsOptions(n=4, attempts=2),
+            corpus, out=tmp_path / "run", llm=llm(stub), kinds=("fact",), options=QuestionsOptions(n=4, attempts=2)
         )
     assert told(run) == {"fact": {outcome: 4}}
     assert lines(run.path / "export" / "queries.jsonl") == []
@@ -224,12 +202,7 @@ def test_money_is_limited(corpus: Path, tmp_path: Path) -> None:
         assert usd is not None
         with pytest.raises(BudgetExceeded):
             questions(
-                corpus,
-                out=tmp_path / "run",
-                llm=priced,
-                kinds=("fact",),
-                options=request.options,
-                max_usd=usd / 2,
+                corpus, out=tmp_path / "run", llm=priced, kinds=("fact",), options=request.options, max_usd=usd / 2
             )
         done = len(lines(tmp_path / "run" / "drafts.jsonl"))
         assert 0 < done < 8
@@ -283,9 +256,7 @@ def test_what_is_foreseen_after_the_first_is_what_is_spent(tmp_path: Path) -> No
         run = questions(folder, out=tmp_path / "run", llm=priced, listener=hearing, **given)
         asked = stub.requests.total()
     spent = run.manifest["spent"]["usd"]
-    sums = [
-        [float(one.replace(",", "")) for one in re.findall(r"\$([\d,.]*\d)", line)] for line in hearing.lines
-    ]
+    sums = [[float(one.replace(",", "")) for one in re.findall(r"\$([\d,.]*\d)", line)] for line in hearing.lines]
     assert [int(line.split()[0]) for line in hearing.lines] == [25, 50, 100]
     assert all(low <= expected <= high for _, expected, low, high in sums)
     print(spent, sums)
@@ -442,9 +413,7 @@ def test_questions_without_an_answer(corpus: Path, tmp_path: Path) -> None:
         '{"id": "u2", "text": "Where does the keeper stand?"}\n'
     )
     options = QuestionsOptions(n=6)
-    run = questions(
-        corpus, out=tmp_path / "run", queries=str(users), options=options, no_answer=("near", "far")
-    )
+    run = questions(corpus, out=tmp_path / "run", queries=str(users), options=options, no_answer=("near", "far"))
     rows = lines(run.path / "export" / "no_answer.jsonl")
     near = [row for row in rows if row["kind"] == "near"]
     assert [(row["of"], row["was"], row["changed"]) for row in near] == [("u1", "12", "number")]
@@ -458,9 +427,7 @@ def test_questions_without_an_answer(corpus: Path, tmp_path: Path) -> None:
     assert {kind: told(run)[kind] for kind in told(plain)} == told(plain)
 
 
-def test_a_near_question_of_a_model_is_checked_against_more_than_its_passage(
-    corpus: Path, tmp_path: Path
-) -> None:
+def test_a_near_question_of_a_model_is_checked_against_more_than_its_passage(corpus: Path, tmp_path: Path) -> None:
     """One that a passage answers is not kept, with the reason; the others are, and resume asks nothing again."""
     options = QuestionsOptions(n=4, attempts=2)
     with StubServer(chat=asking()) as stub:
@@ -487,9 +454,7 @@ def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
         "text\nHow long does sourdough rise?\nIs copper weight kept in the copper hall behind the northern gate?\n"
     )
     run = questions(corpus, out=tmp_path / "run", far=str(far), no_answer=("far",), kinds=("title",))
-    assert [row["text"] for row in lines(run.path / "export" / "no_answer.jsonl")] == [
-        "How long does sourdough rise?"
-    ]
+    assert [row["text"] for row in lines(run.path / "export" / "no_answer.jsonl")] == ["How long does sourdough rise?"]
     assert told(run)["far"] == {"kept": 1, "a passage has most of its words": 1}
     with pytest.raises(UsageError, match="--far"):
         QuestionsRequest(str(corpus), far=str(far))
@@ -499,11 +464,6 @@ def test_far_questions_of_ones_own(corpus: Path, tmp_path: Path) -> None:
 
 def test_a_model_goes_by_its_label_not_its_address() -> None:
     """Where it is served is not the reader's."""
-    asked = [
-        {"source": "openai:small?base_url=http://127.0.0.1:8091/v1&concurrency=4"},
-        {"source": "documents"},
-    ]
-    said = " ".join(
-        convert_sentence_to_text(sentence) for sentence in describe_questions_verdict(asked, {}).lede
-    )
+    asked = [{"source": "openai:small?base_url=http://127.0.0.1:8091/v1&concurrency=4"}, {"source": "documents"}]
+    said = " ".join(convert_sentence_to_text(sentence) for sentence in describe_questions_verdict(asked, {}).lede)
     assert said == "Of these 50% from openai:small, 50% from the documents themselves."

@@ -15,20 +15,8 @@ from embassay.protocols.rag.ranking.engines import (
     orders_exactly_shown_batch,
 )
 
-POOL = [
-    PoolPassage("c", 3, 3),
-    PoolPassage("a", 5, 2),
-    PoolPassage("b", 3, 1),
-    PoolPassage("d", None, 4),
-]
-SPECS = [
-    "grades",
-    "single_shot",
-    "single_shot:shown=shuffled",
-    "locks",
-    "locks:batch=4,stability_turns=3",
-    "bayes",
-]
+POOL = [PoolPassage("c", 3, 3), PoolPassage("a", 5, 2), PoolPassage("b", 3, 1), PoolPassage("d", None, 4)]
+SPECS = ["grades", "single_shot", "single_shot:shown=shuffled", "locks", "locks:batch=4,stability_turns=3", "bayes"]
 
 
 def pool(n: int) -> list[PoolPassage]:
@@ -69,9 +57,7 @@ def test_a_single_answer_orders_all(shown: str, ids: str) -> None:
 def test_a_shuffled_single_shot_depends_on_the_seed() -> None:
     """Repeats of it show the pool in other orders, the same for one seed."""
     engine = SingleShotRankingEngine(shown="shuffled")
-    proposals = [
-        engine.start(pool(30), query="q", top=20, seed=seed).propose_batches()[0] for seed in (1, 1, 2)
-    ]
+    proposals = [engine.start(pool(30), query="q", top=20, seed=seed).propose_batches()[0] for seed in (1, 1, 2)]
     assert proposals[0] == proposals[1] != proposals[2]
     assert sorted(proposals[2]) == list(range(30))
 

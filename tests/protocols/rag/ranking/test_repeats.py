@@ -12,9 +12,7 @@ def test_by_hand() -> None:
     """Of 0123, 0132 and 1023: one pair of 6 differs between the first and each other, two between these; the top 2 is
     shared by all but in the order, the top 1 by the first two."""
     orders = [(0, 1, 2, 3), (0, 1, 3, 2), (1, 0, 2, 3)]
-    found = compare_repeated_orders(
-        orders, top=1, reference=(0, 1, 2, 3), shown=[[5, 5], [5], []], tokens=[10, 20, 30]
-    )
+    found = compare_repeated_orders(orders, top=1, reference=(0, 1, 2, 3), shown=[[5, 5], [5], []], tokens=[10, 20, 30])
     assert found.discordance == pytest.approx((1 + 1 + 2) / 6 / 3)
     assert found.overlap == pytest.approx(1 / 3)
     assert found.tau == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)

@@ -144,12 +144,10 @@ def test_gains_by_hand() -> None:
 def test_places_that_say_something_are_not_judged_by() -> None:
     """Passages shown by fusion rank, or from the best grade down: what stands first is better, so nothing is said."""
     by_rank = QueryOrderAnswers(
-        tuple(PoolPassage(f"d{i}", None, i) for i in range(6)),
-        (JudgeOrderAnswer((0, 2, 5), (2, 0, 5)),) * 3,
+        tuple(PoolPassage(f"d{i}", None, i) for i in range(6)), (JudgeOrderAnswer((0, 2, 5), (2, 0, 5)),) * 3
     )
     by_grade = QueryOrderAnswers(
-        tuple(PoolPassage(f"d{i}", 5 - i, 9 - i) for i in range(5)),
-        (JudgeOrderAnswer((0, 2, 4), (2, 0, 4)),),
+        tuple(PoolPassage(f"d{i}", 5 - i, 9 - i) for i in range(5)), (JudgeOrderAnswer((0, 2, 4), (2, 0, 4)),)
     )
     assert estimate_place_gains([by_rank]) is None
     assert estimate_place_gains([by_grade]) is None

@@ -42,10 +42,7 @@ def simulated(worlds: ModuleType, spec: str, seeds: int, **judge: float) -> dict
     engine, world = ENGINES.build(spec), worlds.WORLDS["normal"]
     how = {"disagreement": 0.0} | judge
     return means(
-        [
-            worlds.play(engine, worlds.draw_pool(world, seed), max_calls=6000, seed=seed, **how)
-            for seed in range(seeds)
-        ]
+        [worlds.play(engine, worlds.draw_pool(world, seed), max_calls=6000, seed=seed, **how) for seed in range(seeds)]
     )
 
 

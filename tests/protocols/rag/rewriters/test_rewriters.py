@@ -96,9 +96,7 @@ def test_nothing_is_paid_for_twice(cache):
     assert len(model.asked) == 1
     shown = model.asked[0][0][1].content
     assert shown.startswith("[question ")
-    assert shown.split("\n")[0].removeprefix("[question") == shown.split("\n")[-1].removeprefix(
-        "[end of question"
-    )
+    assert shown.split("\n")[0].removeprefix("[question") == shown.split("\n")[-1].removeprefix("[end of question")
 
 
 def test_the_manifest_says_what_rewrote(cache):

@@ -47,9 +47,7 @@ def noisy(names: tuple[str, ...]) -> list[tuple[str, str]]:
         (around.replace("{}", question), question)
         for name in names
         for number, around in enumerate(noise(name))
-        for question in QUESTIONS[
-            "french" if name == "french" or (number >= 10 and name == "held_out") else "english"
-        ]
+        for question in QUESTIONS["french" if name == "french" or (number >= 10 and name == "held_out") else "english"]
     ]
 
 
@@ -136,19 +134,7 @@ def test_done_twice_is_done_once(pair: tuple[str, str]) -> None:
 @pytest.mark.usefixtures("no_hang")
 def test_long_texts_take_no_longer_than_they_should() -> None:
     """Texts that almost match, as long as texts are rewritten, are no trap; longer ones are left alone."""
-    for unit in (
-        "so ",
-        "sorry to ",
-        "could you please ",
-        "thanks, ",
-        "a, ",
-        "(",
-        "i was ",
-        "« ",
-        '"',
-        "x. ",
-        "😀",
-    ):
+    for unit in ("so ", "sorry to ", "could you please ", "thanks, ", "a, ", "(", "i was ", "« ", '"', "x. ", "😀"):
         rewrite_by_rules(unit * (3_900 // len(unit)) + "x?")
     assert rewrite_by_rules("so " * 2_000).startswith("so so")
 

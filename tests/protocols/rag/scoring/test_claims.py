@@ -43,9 +43,7 @@ def tables_of(score: ScoringRecord, comparison: RunComparisonByMeasure) -> Table
         beaten = [other for other in comparison.runs if frozenset((name, other)) in apart - spared]
         above = sum((values[other] > values[name]) != bool(comparison.measure in lower) for other in beaten)
         ranks[name] = (1 + above, len(comparison.runs) - len(beaten) + above)
-    return Tables(
-        {comparison.measure: values}, ranks, apart=lambda a, b: frozenset((a, b)) in apart, lower=lower
-    )
+    return Tables({comparison.measure: values}, ranks, apart=lambda a, b: frozenset((a, b)) in apart, lower=lower)
 
 
 def held(score: ScoringRecord) -> int:

@@ -14,14 +14,7 @@ import embassay as eb
 from embassay.protocols.rag.scoring.conclusions import find_less_judged_run
 from embassay.protocols.rag.scoring.score import ScoringRecord
 from embassay.randomness import make_seeded_generator
-from embassay.stats import (
-    corrected_interval,
-    freedom_of_units,
-    holm,
-    randomization_test,
-    resample_means,
-    wilson,
-)
+from embassay.stats import corrected_interval, freedom_of_units, holm, randomization_test, resample_means, wilson
 from embassay.stats.resampling import count_effective_groups
 from stub.ranked import by_query, qrels, run
 
@@ -139,9 +132,7 @@ def test_where_they_are_taken_out_missing_grades_count_against_nobody() -> None:
 
 def test_equal_runs_cannot_be_told_apart() -> None:
     """A run against itself differs by nothing, with p 1."""
-    found = eb.rag.score(
-        JUDGED, {"a": RUNS["fair"], "b": RUNS["fair"]}, measures=["RA-nWG@10"], resamples=500
-    )
+    found = eb.rag.score(JUDGED, {"a": RUNS["fair"], "b": RUNS["fair"]}, measures=["RA-nWG@10"], resamples=500)
     comparison = found.record.find_measure_comparison("RA-nWG@10")
     assert comparison is not None
     [pair] = comparison.pairs
@@ -158,9 +149,7 @@ def test_the_randomisation_test() -> None:
     comparison = found.record.find_measure_comparison("Harm@10")
     assert comparison is not None
     for pair in comparison.pairs:
-        one = randomization_test(
-            values(found, pair.a, "Harm@10"), values(found, pair.b, "Harm@10"), n_resamples=5000
-        )
+        one = randomization_test(values(found, pair.a, "Harm@10"), values(found, pair.b, "Harm@10"), n_resamples=5000)
         assert pair.p == pytest.approx(one.p, abs=0.03)
     ratio = found.record.find_measure_comparison("%PROC@10")
     assert ratio is not None
@@ -173,8 +162,7 @@ def test_too_few_resamples_are_said() -> None:
     runs = {f"r{i}": RUNS["fair"] for i in range(6)}
     found = eb.rag.score(JUDGED, runs, measures=["Harm@10"], resamples=500, test="randomization")
     assert any(
-        "15 pairs of runs, 500 resamples are too few for significance" in note.text
-        for note in found.record.notes
+        "15 pairs of runs, 500 resamples are too few for significance" in note.text for note in found.record.notes
     )
 
 
@@ -194,9 +182,7 @@ def test_undefined_on_either_side_is_left_out_of_both() -> None:
     assert recall.pairs[0].p == 2.0**-29
 
 
-def _of_paragraphs(
-    sizes: list[int], hit: list[float]
-) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
+def _of_paragraphs(sizes: list[int], hit: list[float]) -> tuple[dict[str, dict[str, int]], dict[str, list[str]]]:
     """Questions on paragraphs, so many on each, and a run that has the paragraph for a share of them."""
     judged, run = {}, {}
     for paragraph, (size, share) in enumerate(zip(sizes, hit, strict=True)):
@@ -252,9 +238,7 @@ def test_no_interval_has_a_width_of_zero(share: float) -> None:
 def test_what_never_varies_between_the_ends_has_no_interval() -> None:
     """Ten questions with one of two passages each: nothing says how much others would differ, and that is said."""
     judged = {f"q{i}": {f"a{i}": 5, f"b{i}": 5} for i in range(10)}
-    found = eb.rag.score(
-        judged, {"a": {f"q{i}": [f"a{i}"] for i in range(10)}}, measures=["R@1"], resamples=100
-    )
+    found = eb.rag.score(judged, {"a": {f"q{i}": [f"a{i}"] for i in range(10)}}, measures=["R@1"], resamples=100)
     [value] = found.record.values
     assert (value.value, value.low, value.high) == (0.5, None, None)
     assert "every resample gives the same" in value.method

@@ -74,9 +74,7 @@ def noisy(kappa, seed=5):
     """A judge that is right with this chance, and otherwise gives any grade."""
     rng = np.random.default_rng(seed)
     return {
-        query: {
-            doc: grade if rng.random() < kappa else int(rng.integers(1, 6)) for doc, grade in docs.items()
-        }
+        query: {doc: grade if rng.random() < kappa else int(rng.integers(1, 6)) for doc, grade in docs.items()}
         for query, docs in JUDGED.items()
     }
 
@@ -136,8 +134,7 @@ def test_a_judge_who_always_says_five_is_of_no_use(tmp_path) -> None:
     rng = np.random.default_rng(2)
     known = {
         name: {
-            query: {doc: skill * grade + rng.normal() for doc, grade in docs.items()}
-            for query, docs in JUDGED.items()
+            query: {doc: skill * grade + rng.normal() for doc, grade in docs.items()} for query, docs in JUDGED.items()
         }
         for name, skill in (("good", 1.0), ("poor", 0.0))
     }
@@ -216,9 +213,7 @@ def test_what_people_should_grade_is_filled_in_and_given_back(tmp_path) -> None:
     assert re.search(rf"\b{len(wanted)} (passages|of)", said), said
     queries = list(dict.fromkeys(row["query_id"] for row in wanted))[:8]
     for row in wanted:
-        row["grade"] = (
-            str(JUDGED[row["query_id"]].get(row["doc_id"], 1)) if row["query_id"] in queries else ""
-        )
+        row["grade"] = str(JUDGED[row["query_id"]].get(row["doc_id"], 1)) if row["query_id"] in queries else ""
     sheet = tmp_path / "graded.csv"
     with sheet.open("w", newline="") as out:
         writer = csv.DictWriter(out, list(rows[0]))
@@ -364,12 +359,7 @@ def test_compare_says_what_the_scoring_says(tmp_path) -> None:
     assert comparison is not None
     for pair in comparison.pairs:
         told = eb.compare(tmp_path / "scored", a=pair.a, b=pair.b, measures=["nDCG@5"]).leading
-        assert (told.difference, told.low, told.high, told.p) == (
-            pair.difference,
-            pair.low,
-            pair.high,
-            pair.p,
-        )
+        assert (told.difference, told.low, told.high, told.p) == (pair.difference, pair.low, pair.high, pair.p)
         turned = eb.compare(tmp_path / "scored", a=pair.b, b=pair.a, measures=["nDCG@5"]).leading
         assert (turned.difference, turned.low, turned.high) == (-pair.difference, -pair.high, -pair.low)
     [field] = eb.compare(tmp_path / "scored", measures=["nDCG@5"]).fields
@@ -408,9 +398,7 @@ def test_two_corrected_scorings_are_compared_and_gated_alike(tmp_path) -> None:
     """People graded 20 queries of one and 40 of the other: the errors of both add up, in `compare` as at the gate."""
     few, _ = scored(tmp_path, noisy(0.6), people(), measures=["nDCG@5"], name="few")
     more = people([f"q{i}" for i in range(60) if i % 3])
-    many, _ = scored(
-        tmp_path, noisy(0.6), more, measures=["nDCG@5"], name="many", runs={"good": RUNS["poor"]}
-    )
+    many, _ = scored(tmp_path, noisy(0.6), more, measures=["nDCG@5"], name="many", runs={"good": RUNS["poor"]})
     now, base = (read_comparable_run(tmp_path / name) for name in ("many", "few"))
     assert not now.ungraded
     [one] = compare_systems(now, "good", "good", base).contrasts

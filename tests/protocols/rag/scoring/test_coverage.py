@@ -29,9 +29,7 @@ def _held(population: Population, n: int, draws: int) -> dict[str, float]:
         rows, groups = population.draw(n, rng)
         values, units = population.values[0, rows], count_effective_groups(groups)
         resampled = resample_means(values, n_resamples=RESAMPLES, rng=rng, groups=groups)[:, 0]
-        quantity = ResampledQuantity(
-            float(values.mean()), resampled, n, units, int(groups.max()) + 1, (0.0, 1.0)
-        )
+        quantity = ResampledQuantity(float(values.mean()), resampled, n, units, int(groups.max()) + 1, (0.0, 1.0))
         ends = compute_quantity_interval(quantity)
         none += ends is None
         held += ends is not None and ends[0] <= truth <= ends[1]
@@ -121,12 +119,9 @@ def _words(population: Population, n: int, draws: int) -> dict[str, tuple[int, i
         order = np.argsort(-means)
         replicates = resample_means(values[order].T, n_resamples=RESAMPLES, rng=rng, groups=groups).T
         free = freedom_of_units(count_effective_groups(groups))
-        gaps = [
-            (a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)
-        ]
+        gaps = [(a, b, float(means[order[a]] - means[order[b]])) for a, b in combinations(range(len(order)), 2)]
         tests = [
-            run_test_of_system_pair(a, b, gap, replicates[a] - replicates[b], free, scale=1.0)
-            for a, b, gap in gaps
+            run_test_of_system_pair(a, b, gap, replicates[a] - replicates[b], free, scale=1.0) for a, b, gap in gaps
         ]
         adjusted = correct_p_values_by_holm([test.p for test in tests], [gap != 0 for _, _, gap in gaps])
         alone = all(p < 0.05 for p, (a, _, _) in zip(adjusted, gaps, strict=True) if a == 0)

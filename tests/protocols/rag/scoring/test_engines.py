@@ -14,10 +14,7 @@ from embassay.errors import DataError, UsageError
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two documents, two questions with tags, judgements, and two engines' answers."""
-    texts = {
-        "d1": "A refund takes five days and is asked for in the shop.",
-        "d2": "A helmet is worn in the hall.",
-    }
+    texts = {"d1": "A refund takes five days and is asked for in the shop.", "d2": "A helmet is worn in the hall."}
     asked = {"q1": "How long does a refund take?", "q2": "What is worn in the hall?"}
     rows = [{"id": key, "text": text} for key, text in texts.items()]
     (tmp_path / "corpus.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
@@ -65,9 +62,7 @@ def test_scores_by_tag_are_paired(folder: Path) -> None:
 def test_one_pool_for_all(folder: Path) -> None:
     """The union holds what any run found: the ceiling of both is the same, and different pools are warned of."""
     runs = {"a": str(folder / "ragas.jsonl"), "b": str(folder / "trec.run")}
-    both = eb.rag.score(
-        str(folder / "qrels.tsv"), runs, pools=["union"], measures=["PROC@10"], **given(folder)
-    )
+    both = eb.rag.score(str(folder / "qrels.tsv"), runs, pools=["union"], measures=["PROC@10"], **given(folder))
     assert both.values.filter(both.values["measure"] == "PROC@10")["value"].to_list() == [1.0, 1.0]
     own = eb.rag.score(
         str(folder / "qrels.tsv"), runs, pools=list(runs.values()), measures=["PROC@10"], **given(folder)
@@ -80,10 +75,7 @@ def test_tables_without_tags_are_named(folder: Path) -> None:
     (folder / "plain.jsonl").write_text('{"id": "q1", "text": "x", "tags": ""}\n')
     with pytest.raises(DataError, match="no question has a tag"):
         eb.rag.score(
-            str(folder / "qrels.tsv"),
-            {"b": str(folder / "trec.run")},
-            tags=True,
-            queries=str(folder / "plain.jsonl"),
+            str(folder / "qrels.tsv"), {"b": str(folder / "trec.run")}, tags=True, queries=str(folder / "plain.jsonl")
         )
 
 
@@ -101,7 +93,5 @@ def test_a_document_is_known_by_the_end_of_its_path(tmp_path: Path, path: str, p
     (tmp_path / "spans.jsonl").write_text("".join(json.dumps(one) + "\n" for one in spans))
     found = {"page_content": "x" * 40, "metadata": {"source": path, "start_index": place}}
     (tmp_path / "run.jsonl").write_text(json.dumps({"query_id": "q1", "documents": [found]}))
-    scored = eb.rag.score(
-        tmp_path / "spans.jsonl", {"mine": tmp_path / "run.jsonl"}, measures=["Precision4+@1"]
-    )
+    scored = eb.rag.score(tmp_path / "spans.jsonl", {"mine": tmp_path / "run.jsonl"}, measures=["Precision4+@1"])
     assert scored.values["value"].to_list() == [1.0]

@@ -13,21 +13,10 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.facets import read_judged_facets
 
-QRELS = {
-    "q1": {"a": 5, "b": 4, "c": 4, "e": 5},
-    "q2": {"a": 5, "d": 4},
-    "q3": {"d": 5},
-}
+QRELS = {"q1": {"a": 5, "b": 4, "c": 4, "e": 5}, "q2": {"a": 5, "d": 4}, "q3": {"d": 5}}
 FIRST = {"q1": ["b", "a", "n"], "q2": ["d", "a"], "q3": ["d"]}
 SECOND = {"q1": ["a", "b", "c"], "q2": ["a"], "q3": ["n"]}
-ROWS = [
-    ("q1", "a", "x"),
-    ("q1", "a", "y"),
-    ("q1", "b", "x"),
-    ("q1", "c", "z"),
-    ("q2", "a", "p"),
-    ("q2", "d", "s"),
-]
+ROWS = [("q1", "a", "x"), ("q1", "a", "y"), ("q1", "b", "x"), ("q1", "c", "z"), ("q2", "a", "p"), ("q2", "d", "s")]
 Rows = list[tuple[str, str, str]]
 
 
@@ -53,9 +42,7 @@ def as_trec(folder: Path, rows: Rows) -> Path:
 
 def score(path: Path, runs: dict[str, Any] | None = None, **more: Any) -> Any:
     more.setdefault("cutoffs", (3,))
-    return eb.rag.score(
-        QRELS, runs or {"first": FIRST, "second": SECOND}, facets=str(path), resamples=500, **more
-    )
+    return eb.rag.score(QRELS, runs or {"first": FIRST, "second": SECOND}, facets=str(path), resamples=500, **more)
 
 
 def value_of(scored: Any, run: str, measure: str) -> float:
@@ -102,17 +89,13 @@ def test_planted_lists(tmp_path: Path) -> None:
 
 
 def test_what_has_no_facets_is_counted(tmp_path: Path) -> None:
-    notes = [
-        note.text for note in score(as_csv(tmp_path, [*ROWS, ROWS[0]])).record.notes if note.kind == "facets"
-    ]
+    notes = [note.text for note in score(as_csv(tmp_path, [*ROWS, ROWS[0]])).record.notes if note.kind == "facets"]
     assert any("1 of 3 judged queries have no facet, such as 'q3'" in note for note in notes)
     assert any("1 of 6 documents of grade 4 or 5 have no facet, such as 'e'" in note for note in notes)
     assert any("1 line left out (1 repeated" in note for note in notes)
 
 
-@pytest.mark.parametrize(
-    ("row", "why"), [(("q9", "a", "x"), "query 'q9'"), (("q1", "zz", "x"), "document 'zz'")]
-)
+@pytest.mark.parametrize(("row", "why"), [(("q9", "a", "x"), "query 'q9'"), (("q1", "zz", "x"), "document 'zz'")])
 def test_unknown_ids_are_refused_with_their_line(tmp_path: Path, row: tuple[str, str, str], why: str) -> None:
     with pytest.raises(DataError, match=why) as error:
         score(as_csv(tmp_path, [*ROWS, row]))

@@ -41,9 +41,7 @@ def qrels_file(folder: Path, *values: object) -> Path:
         ((1, 1), "identity", (2, 0, 0, 0, 0)),
     ],
 )
-def test_grade_maps(
-    tmp_path: Path, values: tuple[object, ...], grades: str | None, counts: tuple[int, ...]
-) -> None:
+def test_grade_maps(tmp_path: Path, values: tuple[object, ...], grades: str | None, counts: tuple[int, ...]) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
     found = map_judgement_grades(read_qrels_entries(qrels_file(tmp_path, *values)), grades)
     assert count_documents_by_grade(found.frame["grade"].to_numpy()) == counts
@@ -56,11 +54,7 @@ def test_grade_maps(
         ((1, 0), None, r":2: the judgement is not in the grades 1 to 5 .*found 0.*--grades binary"),
         ((1, 2, 0, 3), None, r":3: .*--grades trec3"),
         ((1, 2, 3, -1), None, r":4: .*found -1.*If 1 is the best value.*--grades cranfield"),
-        (
-            (1, 2),
-            "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No predefined map",
-        ),
+        ((1, 2), "binary", r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No predefined map"),
         ((10, 20, 30), None, r":1: .*found 10.*No predefined map"),
         ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
@@ -68,9 +62,7 @@ def test_grade_maps(
         ((0.5, 1), "binary", r":1: .*found 0.5"),
     ],
 )
-def test_values_outside_the_map(
-    tmp_path: Path, values: tuple[object, ...], grades: str | None, says: str
-) -> None:
+def test_values_outside_the_map(tmp_path: Path, values: tuple[object, ...], grades: str | None, says: str) -> None:
     """The first line with such a value, and a map that fits all of them."""
     with pytest.raises(DataError, match=f"qrels.trec.*{says}"):
         map_judgement_grades(read_qrels_entries(qrels_file(tmp_path, *values)), grades)
@@ -124,8 +116,7 @@ def test_judged_twice(tmp_path: Path) -> None:
     assert (found.frame.rows(), found.repeated) == ([("q", "a", 5), ("q", "b", 1)], 1)
     path.write_text("q 0 a 5\nq 0 b 1\n\nq 0 a 4\n")
     with pytest.raises(
-        DataError,
-        match=r"q.trec:4: query 'q' and document 'a' have two different judgements.*expected 5.*found 4",
+        DataError, match=r"q.trec:4: query 'q' and document 'a' have two different judgements.*expected 5.*found 4"
     ):
         map_judgement_grades(read_qrels_entries(path), None)
 
@@ -170,9 +161,7 @@ def test_chunks_of_judged_documents_are_not_judged(rename: Callable[[str], str])
     """Where no run has the judgements' ids they score 0, and the first words say why, with ids of both sides."""
     found = eb.rag.score(JUDGED, {"bad": run_of(rename)}, measures=["RR"], resamples=50)
     assert found.values["value"].to_list() == [0.0]
-    [note] = [
-        note.text for note in found.record.notes if note.text.startswith("No document of bad is judged")
-    ]
+    [note] = [note.text for note in found.record.notes if note.text.startswith("No document of bad is judged")]
     for name in (rename("doc-001"), "doc-001", "chunks"):
         assert name in note
 

@@ -29,8 +29,6 @@ def test_likeness_is_that_of_the_measures() -> None:
 
 def test_nothing_in_common_has_no_tau() -> None:
     """Overlap 0 is a value; an order of nothing is none."""
-    found = eb.rag.score(
-        {"q": {"a": 5}}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, measures=["Harm@2"], resamples=50
-    )
+    found = eb.rag.score({"q": {"a": 5}}, {"x": {"q": ["a"]}, "y": {"q": ["b"]}}, measures=["Harm@2"], resamples=50)
     [one] = found.record.likeness
     assert (one.overlap, one.tau, one.tau_n) == (0.0, None, 0)

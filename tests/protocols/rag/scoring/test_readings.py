@@ -17,10 +17,7 @@ from stub.ranked import by_query, qrels, run
 
 K = 5
 GRADES = {f"g{i}": grade for i, grade in enumerate([5] * 3 + [4] * 4 + [1] * 20)}
-GOOD, BAD = (
-    [doc for doc, grade in GRADES.items() if grade > 3],
-    [doc for doc, grade in GRADES.items() if grade < 4],
-)
+GOOD, BAD = ([doc for doc, grade in GRADES.items() if grade > 3], [doc for doc, grade in GRADES.items() if grade < 4])
 JUDGED = {f"q{i}": GRADES for i in range(40)}
 
 
@@ -125,9 +122,7 @@ def test_hybrid_from_a_fusion_among_the_runs() -> None:
     """A run whose documents all come from two others is their fusion, and is compared with the better of them."""
     a = dict.fromkeys(JUDGED, GOOD[:3] + BAD[:17])
     b = dict.fromkeys(JUDGED, GOOD[3:] + BAD[-16:])
-    fused = {
-        query: [doc for two in zip(a[query], b[query], strict=True) for doc in two][:20] for query in JUDGED
-    }
+    fused = {query: [doc for two in zip(a[query], b[query], strict=True) for doc in two][:20] for query in JUDGED}
     advice = {one.knob: one for one in reading({"a": a, "b": b, "both": fused}).guidance}
     assert "both combines a and b" in advice["hybrid"].text
     assert advice["hybrid"].status == "holds"
@@ -218,22 +213,7 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
     runs = {name: run(judged, len(name), skill=2 - len(name) / 2, levels=4) for name in ("x", "yy", "zzz")}
     del runs["yy"]["q7"]
     score = eb.rag.score(judged, runs, resamples=400, sensitivity=True).record
-    known = numbers(score) | {
-        "0.2",
-        "1",
-        "2",
-        "3",
-        "4",
-        "5",
-        "50",
-        "95",
-        "1024",
-        "2048",
-        "100",
-        "0",
-        "10",
-        "30",
-    }
+    known = numbers(score) | {"0.2", "1", "2", "3", "4", "5", "50", "95", "1024", "2048", "100", "0", "10", "30"}
     for sentence in sentences(score):
         for written in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?", sentence):
             assert written.rstrip(",") in known, (written, sentence)
@@ -243,16 +223,9 @@ def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
     from embassay.protocols.rag.scoring.conclusions import format_number_with_interval
 
-    assert (
-        format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
-    )
-    assert (
-        format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
-    )
-    assert (
-        format_number_with_interval(NumberInSentence(-0.5, -0.6, 0.1, what="gain"))
-        == "−0.500 (−0.600 to 0.100)"
-    )
+    assert format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="PROC@10")) == "0.500 (0.400–0.600)"
+    assert format_number_with_interval(NumberInSentence(0.5, 0.4, 0.6, what="%PROC@10")) == "50.0% (40.0–60.0%)"
+    assert format_number_with_interval(NumberInSentence(-0.5, -0.6, 0.1, what="gain")) == "−0.500 (−0.600 to 0.100)"
 
 
 def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:

@@ -35,10 +35,7 @@ def assert_as_trec_eval(scoring: eb.rag.Scoring, name: str, judged: Qrels, retri
     """Classic measures of a run equal pytrec-eval's with gain = grade - 1 and relevant from grade 4 on, query by query;
     where no document is relevant, ours is undefined."""
     gains = {query: {doc: grade - 1 for doc, grade in docs.items()} for query, docs in judged.items()}
-    wanted = {
-        one.replace("_cut_", "_cut.").replace("recall_", "recall.").replace("P_", "P.")
-        for one in TREC.values()
-    }
+    wanted = {one.replace("_cut_", "_cut.").replace("recall_", "recall.").replace("P_", "P.") for one in TREC.values()}
     theirs = pytrec_eval.RelevanceEvaluator(gains, wanted, relevance_level=3).evaluate(retrieved)
     for ours, their in TREC.items():
         least = 2 if ours.startswith("nDCG") else 4
@@ -58,16 +55,7 @@ def test_classic_measures_are_those_of_trec_eval(levels: int | None) -> None:
     assert_as_trec_eval(found, "r", judged, retrieved)
 
 
-SETS = (
-    "RA-nWG@10",
-    "N-Recall4+@10",
-    "N-Recall5@5",
-    "Precision4+@10",
-    "Harm@10",
-    "Hit@30",
-    "PROC@10",
-    "Judged@10",
-)
+SETS = ("RA-nWG@10", "N-Recall4+@10", "N-Recall5@5", "Precision4+@10", "Harm@10", "Hit@30", "PROC@10", "Judged@10")
 
 
 def test_set_measures_are_those_of_the_measures() -> None:
@@ -123,9 +111,7 @@ def test_percent_proc_as_a_mean_of_ratios() -> None:
     retrieved = run(judged, 1)
     name = "%PROC(per_query_mean=True)@10"
     value = eb.rag.score(judged, {"r": retrieved}, measures=[name], **FAST).record.value("r", name)
-    reached, ceiling = measures.evaluate_graded(
-        ["RA-nWG@10", "PROC@10"], measures.grade(judged, retrieved)
-    ).values()
+    reached, ceiling = measures.evaluate_graded(["RA-nWG@10", "PROC@10"], measures.grade(judged, retrieved)).values()
     expected = measures.percent_proc(reached, ceiling, per_query_mean=True)
     assert value is not None
     assert (value.value, value.n) == (pytest.approx(expected.share, abs=1e-12), expected.n_valid)
@@ -145,9 +131,7 @@ def test_worked_example_of_the_specification() -> None:
 def test_a_query_that_a_run_lacks_has_retrieved_nothing() -> None:
     """It counts in every mean, and is counted; queries without judgements are left out, and counted."""
     judged = {"q1": {"a": 5, "b": 1}, "q2": {"a": 5}}
-    found = eb.rag.score(
-        judged, {"r": {"q1": ["a"], "other": ["a"]}}, measures=["N-Recall4+@5", "Harm@2"], **FAST
-    )
+    found = eb.rag.score(judged, {"r": {"q1": ["a"], "other": ["a"]}}, measures=["N-Recall4+@5", "Harm@2"], **FAST)
     assert found.values["value"].to_list() == [0.5, 0.0]
     facts = found.record.runs[0]
     assert (facts.missing, facts.unknown, facts.queries) == (1, 1, 1)
@@ -165,9 +149,7 @@ def test_judgements_of_one_grade_are_said() -> None:
 
 def test_a_document_named_again_counts_once() -> None:
     """Where it is ranked best; it is counted."""
-    frame = pl.DataFrame(
-        {"query_id": ["q"] * 4, "doc_id": ["x", "a", "x", "b"], "score": [4.0, 3.0, 2.0, 1.0]}
-    )
+    frame = pl.DataFrame({"query_id": ["q"] * 4, "doc_id": ["x", "a", "x", "b"], "score": [4.0, 3.0, 2.0, 1.0]})
     found = eb.rag.score({"q": {"a": 5, "b": 4}}, {"r": frame}, measures=["R@2", "R@3"], **FAST)
     assert found.values["value"].to_list() == [0.5, 1.0]
     assert found.record.runs[0].repeated == 1
@@ -202,9 +184,7 @@ def test_answers() -> None:
     value = found.record.value("r", "Acc|Hit@2")
     assert value is not None
     assert (value.value, value.n, value.total) == (0.75, 2, 4)
-    assert any(
-        "covers 2 queries with all evidence found and an answer" in note.text for note in found.record.notes
-    )
+    assert any("covers 2 queries with all evidence found and an answer" in note.text for note in found.record.notes)
     with pytest.raises(UsageError, match=r"Acc\|Hit needs the answers"):
         eb.rag.score(judged, {"r": retrieved}, measures=["Acc|Hit@2"], **FAST)
     with pytest.raises(DataError, match="no answer belongs to a judged query"):
@@ -218,20 +198,14 @@ def test_measures_by_name() -> None:
         judged, {"r": run(judged, 1)}, measures=["RAnWG(alpha=0.5)", "AP", "P@5"], cutoffs=[3, 7], **FAST
     )
     assert found.values["measure"].to_list() == ["RAnWG(alpha=0.5)@3", "RAnWG(alpha=0.5)@7", "AP", "P@5"]
-    for name, words in {
-        "RA-nGW@10": "RA-nWG",
-        "V-measure": "not a ranking measure",
-        "%nDCG@10": "%nDCG@10",
-    }.items():
+    for name, words in {"RA-nGW@10": "RA-nWG", "V-measure": "not a ranking measure", "%nDCG@10": "%nDCG@10"}.items():
         with pytest.raises(UsageError, match=words):
             eb.rag.score(judged, {"r": run(judged, 1)}, measures=[name], **FAST)
 
 
 def test_an_undefined_measure_says_why() -> None:
     """No value, a reason, and a verdict that says so."""
-    found = eb.rag.score(
-        {"q": {"a": 2, "b": 1}}, {"r": {"q": ["a"]}}, measures=["RA-nWG@10", "Harm@1"], **FAST
-    )
+    found = eb.rag.score({"q": {"a": 2, "b": 1}}, {"r": {"q": ["a"]}}, measures=["RA-nWG@10", "Harm@1"], **FAST)
     value = found.record.value("r", "RA-nWG@10")
     assert value is not None
     assert (value.value, value.n) == (None, 0)
@@ -258,8 +232,7 @@ def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     retrieved = {
         query: {
-            doc: float(rng.normal() + data.qrels.get(query, {}).get(doc, 0))
-            for doc in rng.choice(data.corpus.ids, 100)
+            doc: float(rng.normal() + data.qrels.get(query, {}).get(doc, 0)) for doc in rng.choice(data.corpus.ids, 100)
         }
         for query in data.queries.ids
     }
@@ -269,9 +242,7 @@ def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # fmt: skip
     assert found.record.judgements.dropped == 225
     assert len(found.per_query["query_id"].unique()) == 225
-    judged = {
-        query: {doc: int(gain) + 1 for doc, gain in gains.items()} for query, gains in data.qrels.items()
-    }
+    judged = {query: {doc: int(gain) + 1 for doc, gain in gains.items()} for query, gains in data.qrels.items()}
     assert_as_trec_eval(found, "r", judged, retrieved)
     value = found.record.value("r", "RA-nWG@10")
     assert value is not None

@@ -26,9 +26,7 @@ def values(qrels: Any, runs: Any, **arguments: Any) -> list[float | None]:
 
 
 @given(st.lists(st.tuples(pools, lists), min_size=1, max_size=4), st.sampled_from("#/"))
-def test_novelty_is_that_of_the_measure(
-    queries: list[tuple[dict[str, int], list[str]]], separator: str
-) -> None:
+def test_novelty_is_that_of_the_measure(queries: list[tuple[dict[str, int], list[str]]], separator: str) -> None:
     qrels = {f"q{i}": pool for i, (pool, _) in enumerate(queries)}
     run = {f"q{i}": found for i, (_, found) in enumerate(queries)}
     graded = grade(qrels, run, source=lambda key: key.rpartition(separator)[0] or key)

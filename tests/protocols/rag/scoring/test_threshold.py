@@ -121,10 +121,7 @@ def with_unanswerable(files: ScoreRequest, tmp_path: Path, near: float) -> tuple
 def silence_of(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Kind and signal -> what the file says, best signal of a kind first."""
     [file] = (path / "silence").iterdir()
-    return {
-        (entry["kind"], entry["signal"]): entry["silence"]
-        for entry in json.loads(file.read_text())["signals"]
-    }
+    return {(entry["kind"], entry["signal"]): entry["silence"] for entry in json.loads(file.read_text())["signals"]}
 
 
 def test_silence_by_kind_of_question(files: ScoreRequest, tmp_path: Path) -> None:
@@ -138,11 +135,7 @@ def test_silence_by_kind_of_question(files: ScoreRequest, tmp_path: Path) -> Non
     assert silence["far", "score"]["verdict"] == "works"
     assert -4 < silence["far", "score"]["above"] < 0
     assert silence["near", "score"]["verdict"] == "none works"
-    rows = {
-        (row.measure, row.subset, row.variant): row
-        for row in RunFolder(run.path).read_results()
-        if row.dataset
-    }
+    rows = {(row.measure, row.subset, row.variant): row for row in RunFolder(run.path).read_results() if row.dataset}
     assert rows["silence_threshold", "near", "score"].value is None
     assert "no threshold works" in rows["silence_threshold", "near", "score"].reason
     assert rows["silence_threshold", "far", "score"].value == silence["far", "score"]["above"]

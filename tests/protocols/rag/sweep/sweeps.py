@@ -50,9 +50,7 @@ def drawn(
         for values in product(*axes.values())
     ]
     measured = [
-        _measured(one, name, n, seed, timed, sessions)
-        for name, n in datasets.items()
-        for one in configurations
+        _measured(one, name, n, seed, timed, sessions) for name, n in datasets.items() for one in configurations
     ]
     skipped = (
         SkippedStack(StackConfiguration("minilm", 512), "sea", "minilm has 384 dimensions, not 512"),
@@ -71,9 +69,7 @@ def drawn(
     )
 
 
-def _measured(
-    one: StackConfiguration, dataset: str, n: int, seed: int, timed: int, sessions: int
-) -> MeasuredStack:
+def _measured(one: StackConfiguration, dataset: str, n: int, seed: int, timed: int, sessions: int) -> MeasuredStack:
     easy = np.random.default_rng([seed, len(dataset), 1]).normal(0, 0.15, n)
     rng = np.random.default_rng([seed, *one.id.encode()])
     helps = 0.12 * (one.reranker != "none") + 0.06 * (one.mode == "hybrid") + 0.05 * (one.encoder == "minilm")
@@ -104,10 +100,7 @@ def _measured(
 
 def _times(one: StackConfiguration, rng: np.random.Generator, timed: int, sessions: int) -> StackTimes:
     shape = (sessions, timed)
-    stages = {
-        "embed": rng.gamma(9, 1, shape),
-        "retrieve": rng.gamma(4, 0.4 if one.index == "flat" else 0.1, shape),
-    }
+    stages = {"embed": rng.gamma(9, 1, shape), "retrieve": rng.gamma(4, 0.4 if one.index == "flat" else 0.1, shape)}
     if one.mode == "hybrid":
         stages["fuse"] = rng.gamma(4, 0.3, shape)
     if one.reranker != "none":
@@ -117,9 +110,7 @@ def _times(one: StackConfiguration, rng: np.random.Generator, timed: int, sessio
 
 
 def constant(
-    rows: Iterable[tuple[StackConfiguration, float, float, Mapping[str, float]]],
-    rules: SweepRules,
-    queries: int = 4,
+    rows: Iterable[tuple[StackConfiguration, float, float, Mapping[str, float]]], rules: SweepRules, queries: int = 4
 ) -> SweepMeasurements:
     """A sweep of stacks with one price, one time and the same quality for every query."""
     measured = []
@@ -144,12 +135,7 @@ def scenarios(**rules: object) -> SweepMeasurements:
         ("highK", "voyage-3.5", 1024, 200, "rerank-2.5", 5.00, 2931.1, 0.792, 0.818),
     ]
     made = [
-        (
-            StackConfiguration(encoder, dims, "flat", k, reranker),
-            cost,
-            ms,
-            {"RA-nWG@10": at_10, "RA-nWG@30": at_30},
-        )
+        (StackConfiguration(encoder, dims, "flat", k, reranker), cost, ms, {"RA-nWG@10": at_10, "RA-nWG@30": at_30})
         for _, encoder, dims, k, reranker, cost, ms, at_10, at_30 in rows
     ]
     return constant(made, replace(SweepRules(), **rules))  # type: ignore[arg-type]

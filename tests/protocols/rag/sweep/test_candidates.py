@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import RankedCandidates
 from embassay.protocols.rag.sweep.collection import PassagesToIndex
-from embassay.protocols.rag.sweep.parts import (
-    CandidatePostprocessing,
-    WordSearch,
-    list_found_positions_and_scores,
-)
+from embassay.protocols.rag.sweep.parts import CandidatePostprocessing, WordSearch, list_found_positions_and_scores
 from embassay.search.bm25 import WordSearchHit
 from embassay.search.fusion import FusionRule
 from embassay.systems.rerankers.overlap import OverlapReranker
@@ -25,8 +21,7 @@ SCORE = OverlapReranker().score
 def test_fusion_is_the_spec_s_example():
     """Dense a b c d, words c a e: a c b e d with these scores (spec rag 3.4)."""
     places, scores = WORDS.fuse_dense_and_word_lists(
-        ((0, 1, 2, 3), (0.0,) * 4),
-        [WordSearchHit("c", 3.0), WordSearchHit("a", 2.0), WordSearchHit("e", 1.0)],
+        ((0, 1, 2, 3), (0.0,) * 4), [WordSearchHit("c", 3.0), WordSearchHit("a", 2.0), WordSearchHit("e", 1.0)]
     )
     assert [PASSAGES.ids[place] for place in places] == ["a", "c", "b", "e", "d"]
     assert scores == pytest.approx((0.03252247, 0.03226646, 0.01612903, 0.01587302, 0.015625), abs=1e-8)
@@ -35,9 +30,7 @@ def test_fusion_is_the_spec_s_example():
 def test_fusion_by_score_takes_the_scores_of_both():
     """A weight of .9 on vectors keeps their order among equal words; without words the order is theirs."""
     hits = [WordSearchHit("c", 3.0), WordSearchHit("a", 2.0)]
-    places, scores = WORDS.fuse_dense_and_word_lists(
-        ((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9)
-    )
+    places, scores = WORDS.fuse_dense_and_word_lists(((0, 1, 2), (0.9, 0.5, 0.1)), hits, FusionRule("convex", 0.9))
     assert [PASSAGES.ids[place] for place in places] == ["a", "b", "c"]
     assert scores[0] == pytest.approx(1.8 + 0.2 * 2 / 3)
     assert WORDS.fuse_dense_and_word_lists(((1, 0), (0.5, 0.2)), [], FusionRule("dbsf"))[0] == (1, 0)
@@ -66,14 +59,10 @@ def test_copies_go_before_the_reranker_sees_them():
         seen.extend(texts)
         return SCORE(query, texts)
 
-    final = CandidatePostprocessing(PASSAGES, None, score, deduplicate=0.9)(
-        "red fox", (0, 3, 1), (3.0, 2.0, 1.0)
-    )
+    final = CandidatePostprocessing(PASSAGES, None, score, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
     assert final.candidates == (0, 1)
     assert seen == [TEXTS[0], TEXTS[1]]
-    plain = CandidatePostprocessing(PASSAGES, None, None, deduplicate=0.9)(
-        "red fox", (0, 3, 1), (3.0, 2.0, 1.0)
-    )
+    plain = CandidatePostprocessing(PASSAGES, None, None, deduplicate=0.9)("red fox", (0, 3, 1), (3.0, 2.0, 1.0))
     assert (plain.places, plain.scores, plain.raw) == ((0, 1), (3.0, 1.0), None)
 
 
@@ -87,9 +76,7 @@ def test_equal_scores_keep_the_order_in_which_they_were_found():
 
 def test_a_boost_moves_what_words_prefer():
     """A reranker without an opinion leaves it to the words; the raw scores stay those of the reranker."""
-    ending = CandidatePostprocessing(
-        PASSAGES, WORDS, lambda _, texts: np.zeros(len(texts), np.float32), boost=1.0
-    )
+    ending = CandidatePostprocessing(PASSAGES, WORDS, lambda _, texts: np.zeros(len(texts), np.float32), boost=1.0)
     final = ending("whale", (0, 1, 4), (3, 2, 1))
     assert final.places == (4, 0, 1)
     assert final.raw.tolist() == [0, 0, 0]

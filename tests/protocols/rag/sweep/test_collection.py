@@ -27,9 +27,7 @@ def _folder(path, qrels):
 
 
 def _read(folder, request=None, **entry):
-    return read_retrieval_collection(
-        DatasetEntry(folder, **entry), request or SweepRequest((), ("wordllama",))
-    )
+    return read_retrieval_collection(DatasetEntry(folder, **entry), request or SweepRequest((), ("wordllama",)))
 
 
 def test_binary_judgements_are_the_ends_of_the_scale(tmp_path):
@@ -117,9 +115,7 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    bench = ChunkedDatasetEvaluation(
-        OpenedSweepParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none"
-    )
+    bench = ChunkedDatasetEvaluation(OpenedSweepParts(SweepRequest((), ("wordllama",)), Ledger()), found, "8", "none")
     assert bench.convert_passage_ranking_to_judged_units(0, order, [4.0, 3.0, 2.0, 1.0])[0] == tuple(expected)
 
 

@@ -26,12 +26,7 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
     """One value or a list; what is left out is as the spec has it."""
     request = read_sweep_request_from_config(_written(tmp_path, LEAST))
     assert request.encoder == ("wordllama",)
-    assert (request.dims, request.index, request.k, request.reranker) == (
-        (None,),
-        ("flat",),
-        (50,),
-        ("none",),
-    )
+    assert (request.dims, request.index, request.k, request.reranker) == ((None,), ("flat",), (50,), ("none",))
     assert (request.queries, request.depth, request.rrf_c) == (100, 100, 60.0)
     assert request.latency == LatencySettings(20, 3, 3, 4)
     assert request.measures[:3] == ("RA-nWG@10", "N-Recall4+@10", "N-Recall5@10")
@@ -42,18 +37,12 @@ def test_the_least_has_the_defaults_of_the_spec(tmp_path):
 
 def test_weights_of_efficiency_are_the_operators(tmp_path):
     text = LEAST + "rules: {efficiency: {nDCG@10: 2, RA-nWG@10: 1}}\n"
-    assert read_sweep_request_from_config(_written(tmp_path, text)).rules.efficiency == {
-        "nDCG@10": 2,
-        "RA-nWG@10": 1,
-    }
+    assert read_sweep_request_from_config(_written(tmp_path, text)).rules.efficiency == {"nDCG@10": 2, "RA-nWG@10": 1}
 
 
 def test_values_are_as_yaml_has_them(tmp_path):
     """`full` and `none` are words, chunks may be numbers, repeats count once."""
-    text = (
-        LEAST
-        + "dims: [64, full, 64]\nchunk: [none, 200, 430+70]\nreranker: [~, overlap]\nboost: none\nk: 20\n"
-    )
+    text = LEAST + "dims: [64, full, 64]\nchunk: [none, 200, 430+70]\nreranker: [~, overlap]\nboost: none\nk: 20\n"
     request = read_sweep_request_from_config(_written(tmp_path, text))
     assert request.dims == (64, None)
     assert request.chunk == ("none", "200", "430+70")
@@ -169,20 +158,14 @@ def test_a_generator_is_timed_or_assumed(tmp_path):
     )
     assert found.generator is not None
     assert found.generator.assumed_answer_ms == 2400
-    for wrong in (
-        "{ttft_ms: 400}",
-        "{output_tokens: 9}",
-        "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}",
-    ):
+    for wrong in ("{ttft_ms: 400}", "{output_tokens: 9}", "{model: 'ollama:m', ttft_ms: 1, tokens_per_second: 1}"):
         with pytest.raises(UsageError, match=r"sweep.yaml:3: A generator needs either a model to time"):
             read_sweep_request_from_config(_written(tmp_path, LEAST + f"generator: {wrong}\n"))
 
 
 def test_quality_axes_are_measured(tmp_path):
     """Measures of either direction, of those that the sweep takes."""
-    found = read_sweep_request_from_config(
-        _written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@10, Harm@10]}\n")
-    )
+    found = read_sweep_request_from_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@10, Harm@10]}\n"))
     assert found.rules.quality_axes == ("RA-nWG@10", "Harm@10")
     with pytest.raises(UsageError, match="not measured"):
         read_sweep_request_from_config(_written(tmp_path, LEAST + "rules: {quality_axes: [RA-nWG@7]}\n"))
@@ -206,18 +189,13 @@ def test_fusions_are_an_axis_of_the_hybrid_alone():
     content = {"datasets": "sample", "encoder": "wordllama", "mode": ["dense", "hybrid"]}
     plain = parse_sweep_request(content)
     assert "fusion" not in plain.as_dict()
-    asked = parse_sweep_request(
-        {**content, "fusion": ["rrf", "convex?weight=0.5", "rrf?weight=0.30", "convex"]}
-    )
+    asked = parse_sweep_request({**content, "fusion": ["rrf", "convex?weight=0.5", "rrf?weight=0.30", "convex"]})
     assert asked.fusion == ("rrf", "convex", "rrf?weight=0.3")
     assert asked.as_dict()["fusion"] == asked.fusion
     wanted = make_configuration_grid(asked, {"wordllama": 256}).wanted
     assert [(one.mode, one.fusion) for one in wanted] == [
         ("dense", "rrf"), ("hybrid", "rrf"), ("hybrid", "convex"), ("hybrid", "rrf?weight=0.3")
     ]  # fmt: skip
-    assert [one.id for one in wanted][1:3] == [
-        "wordllama/flat/k50/hybrid",
-        "wordllama/flat/k50/hybrid/fusion=convex",
-    ]
+    assert [one.id for one in wanted][1:3] == ["wordllama/flat/k50/hybrid", "wordllama/flat/k50/hybrid/fusion=convex"]
     with pytest.raises(UsageError, match="weight"):
         parse_sweep_request({**content, "fusion": "convex?weight=3"})

@@ -62,9 +62,7 @@ def test_a_context_resolves_the_pronoun_and_is_paid_once(tmp_path: Path) -> None
     [cell] = [cell for cell in planned.work.cells if cell.task == "situate"]
     assert cell.requests == asked
     assert cell.usd == pytest.approx((cell.tokens - 60 * asked) * 1e-6 + 60 * asked * 2e-6, rel=0.01)
-    spent = next(
-        spent for name, spent in run.manifest["spent"]["systems"].items() if name.startswith("openai:")
-    )
+    spent = next(spent for name, spent in run.manifest["spent"]["systems"].items() if name.startswith("openai:"))
     assert spent["requests"] == asked
     plain, told = read_sweep_measurements(tmp_path / "run").measured
     assert told.quality["nDCG@3"].mean() > plain.quality["nDCG@3"].mean() + 0.2
@@ -98,12 +96,8 @@ def test_a_plan_prices_every_way_of_cutting(tmp_path: Path) -> None:
     entry = plant_machines(tmp_path / "set")
 
     def tokens(*chunks: str) -> int:
-        request = parse_sweep_request(
-            {"datasets": entry, "encoder": encoder, "chunk": list(chunks), "latency": QUICK}
-        )
-        [cell] = [
-            cell for cell in forecast_sweep(request, NoCallsLedger()).work.cells if cell.task == "embed"
-        ]
+        request = parse_sweep_request({"datasets": entry, "encoder": encoder, "chunk": list(chunks), "latency": QUICK})
+        [cell] = [cell for cell in forecast_sweep(request, NoCallsLedger()).work.cells if cell.task == "embed"]
         return cell.tokens
 
     whole, cut, titled, every = (tokens(*ways) for ways in (
@@ -129,9 +123,7 @@ def test_what_a_document_says_is_no_order(tmp_path: Path) -> None:
     assert "JSON" in instructions.content
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "A sentence.", '{"context": ""}', '{"context": 3}', '{"a": "b"}', "[1]"]
-)
+@pytest.mark.parametrize("answer", ["", "A sentence.", '{"context": ""}', '{"context": 3}', '{"a": "b"}', "[1]"])
 def test_what_is_no_context(answer: str) -> None:
     with pytest.raises(UnfitAnswerError):
         parse_context_answer(answer)
@@ -142,6 +134,4 @@ def test_what_is_no_context(answer: str) -> None:
 def test_a_model_that_is_none(tmp_path: Path) -> None:
     """Is told with the line, before anything is opened."""
     with pytest.raises(UsageError, match="opnai"):
-        parse_sweep_request(
-            {"datasets": "sample", "encoder": "wordllama", "chunk": ["9?context=llm:opnai:m"]}
-        )
+        parse_sweep_request({"datasets": "sample", "encoder": "wordllama", "chunk": ["9?context=llm:opnai:m"]})

@@ -11,11 +11,7 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.sweep.collection import (
-    GradedEvidenceSpan,
-    PassagesToIndex,
-    cut_collection_into_passages,
-)
+from embassay.protocols.rag.sweep.collection import GradedEvidenceSpan, PassagesToIndex, cut_collection_into_passages
 from embassay.protocols.rag.sweep.config import parse_sweep_request
 from embassay.protocols.rag.sweep.evidence import (
     convert_passages_to_evidence_spans,
@@ -39,9 +35,7 @@ def passages(*spans: tuple[int, int, int]) -> PassagesToIndex:
     return PassagesToIndex(ids, ids, rows[:, 0], rows[:, 1:])
 
 
-def units(
-    places: list[int], cut: PassagesToIndex, *pieces: GradedEvidenceSpan, share: float = 0.8
-) -> list[str]:
+def units(places: list[int], cut: PassagesToIndex, *pieces: GradedEvidenceSpan, share: float = 0.8) -> list[str]:
     """What a ranking of passages is by name."""
     ranked, scores = convert_passages_to_evidence_spans(
         places, [1.0 / (1 + i) for i in range(len(places))], cut, pieces, share
@@ -88,13 +82,7 @@ def test_planted_evidence_is_the_same_for_every_cut(tmp_path: Path) -> None:
     """As many pieces are to be found, whether documents are whole, cut into sentences, or at every ninth token."""
     entry = plant_machines(tmp_path / "set")
     chunks = ["none", "9", "fixed?size=9", "9?context=title"]
-    config = {
-        **SMALL,
-        "datasets": entry,
-        "encoder": "wordllama",
-        "chunk": chunks,
-        "mode": ["dense", "sparse"],
-    }
+    config = {**SMALL, "datasets": entry, "encoder": "wordllama", "chunk": chunks, "mode": ["dense", "sparse"]}
     eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep_measurements(tmp_path / "run")
     by_id = {stack.configuration.id: stack.quality for stack in sweep.measured}
@@ -114,12 +102,7 @@ def test_late_chunks_know_what_it_is(tmp_path: Path) -> None:
     """The same passages and texts in other vectors, which are kept for another run."""
     pytest.importorskip("onnxruntime")
     entry = plant_machines(tmp_path / "set")
-    config = {
-        **SMALL,
-        "datasets": entry,
-        "encoder": ["minilm", "wordllama"],
-        "chunk": ["9", "9?context=late"],
-    }
+    config = {**SMALL, "datasets": entry, "encoder": ["minilm", "wordllama"], "chunk": ["9", "9?context=late"]}
     eb.rag.sweep({**config, "mode": ["dense", "sparse"]}, out=tmp_path / "run")
     sweep = read_sweep_measurements(tmp_path / "run")
     by_id = {stack.configuration.id: stack for stack in sweep.measured}
@@ -172,11 +155,7 @@ def test_a_folder_of_documents(tmp_path: Path) -> None:
     write_rows(tmp_path / "queries.jsonl", [{"id": "q", "text": "When does the shop open?"}])
     place = {"start": text.index("It"), "end": len(text), "text": "It opens at nine."}
     write_rows(tmp_path / "spans.jsonl", [{"query_id": "q", "document": "shop.md", **place}])
-    entry = {
-        "path": str(folder),
-        "queries": str(tmp_path / "queries.jsonl"),
-        "spans": str(tmp_path / "spans.jsonl"),
-    }
+    entry = {"path": str(folder), "queries": str(tmp_path / "queries.jsonl"), "spans": str(tmp_path / "spans.jsonl")}
     collection = read(entry)
     assert collection.ids == ("shop.md", "yard.md")
     cut = cut_collection_into_passages(collection, "6?context=title", open_tokenizer("words"))
@@ -190,10 +169,7 @@ def test_a_folder_of_documents(tmp_path: Path) -> None:
         ([{"query_id": "q0", "document": "d0", "start": 0, "end": 3, "text": "Its"}], "'The'"),
         ([{"query_id": "q0", "document": "nowhere", "start": 0, "end": 3}], "nowhere"),
         ([{"query_id": "q0", "document": "d0", "start": 0, "end": 3, "relevance": 7}], "7"),
-        (
-            [{"query_id": "q0", "document": "d0", "start": 0, "end": 3, "relevance": 0}],
-            "no query has evidence",
-        ),
+        ([{"query_id": "q0", "document": "d0", "start": 0, "end": 3, "relevance": 0}], "no query has evidence"),
     ],
 )
 def test_evidence_that_cannot_be(tmp_path: Path, spans: list[dict[str, Any]], said: str) -> None:
@@ -226,7 +202,4 @@ def test_the_share_is_part_of_what_is_measured(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no evidence"):
         read({"path": "sample", "share": 0.5})
     with pytest.raises(UsageError, match="queries"):
-        read(
-            {key: value for key, value in entry_of(tmp_path).items() if key != "queries"}
-            | {"path": str(tmp_path)}
-        )
+        read({key: value for key, value in entry_of(tmp_path).items() if key != "queries"} | {"path": str(tmp_path)})

@@ -31,11 +31,7 @@ def test_modes_that_speak_of_reranking():
     found = make_configuration_grid(
         SweepRequest((), ("a",), reranker=("none", "x", "y"), mode=("dense", "hybrid+rerank")), DIMS
     )
-    assert [(one.mode, one.reranker) for one in found.wanted] == [
-        ("dense", "none"),
-        ("hybrid", "x"),
-        ("hybrid", "y"),
-    ]
+    assert [(one.mode, one.reranker) for one in found.wanted] == [("dense", "none"), ("hybrid", "x"), ("hybrid", "y")]
     reasons = {(one.mode, one.reranker): why for one, why in found.senseless.items()}
     assert reasons.keys() == {("dense", "x"), ("dense", "y"), ("hybrid", "none")}
     assert "uses no reranker" in reasons["dense", "x"]
@@ -44,9 +40,7 @@ def test_modes_that_speak_of_reranking():
 
 def test_both_kinds_of_a_mode_leave_nothing_out():
     """`dense` and `dense+rerank` are the stacks without and with."""
-    found = make_configuration_grid(
-        SweepRequest((), ("a",), reranker=("x",), mode=("dense", "dense+rerank")), DIMS
-    )
+    found = make_configuration_grid(SweepRequest((), ("a",), reranker=("x",), mode=("dense", "dense+rerank")), DIMS)
     assert [(one.mode, one.reranker) for one in found.wanted] == [("dense", "none"), ("dense", "x")]
     assert not found.senseless
 
@@ -117,9 +111,7 @@ def test_words_alone_are_one_stack_whatever_the_encoders():
     assert len(found) == 2 * 2 * 2
     assert {(one.encoder, one.dims, one.index) for one in found} == {("bm25", None, "none")}
     assert found[0].id == "bm25/k10/sparse"
-    alone = parse_sweep_request(
-        {"datasets": "sample", "mode": ["sparse", "sparse+rerank"], "reranker": "overlap"}
-    )
+    alone = parse_sweep_request({"datasets": "sample", "mode": ["sparse", "sparse+rerank"], "reranker": "overlap"})
     assert [one.id for one in make_configuration_grid(alone, {}).wanted] == [
         "bm25/k50/sparse",
         "bm25/k50/sparse/overlap",

@@ -19,8 +19,7 @@ def _list(**axes):
 def test_the_spec_s_costs():
     """K=50 at 500 tokens and 0.05 a million: 1.25 per 1,000 queries; K=10 to a generator at 1.25: 6.25."""
     prices = _list(
-        reranker=("none", "overlap"),
-        prices=PriceSettings("2025-11-30", {"overlap": 0.05}, {"wordllama": 0.1}, 1.25),
+        reranker=("none", "overlap"), prices=PriceSettings("2025-11-30", {"overlap": 0.05}, {"wordllama": 0.1}, 1.25)
     )
     usd = prices.usd(ONE, reranked=50, tokens=500, query=20, passage=500, passages=10)
     assert usd == pytest.approx({"rerank": 1.25, "embed": 0.002, "generate": 6.25})

@@ -23,9 +23,7 @@ def _collection(grades):
     n = len(grades)
     ids = tuple(f"d{i}" for i in range(12))
     queries = tuple(f"q{i}" for i in range(n))
-    return SweepCollection(
-        "set", "set", "en", "f", ids, ids, queries, queries, tuple(grades), tuple(range(n))
-    )
+    return SweepCollection("set", "set", "en", "f", ids, ids, queries, queries, tuple(grades), tuple(range(n)))
 
 
 lists = st.lists(st.integers(0, 11), unique=True, max_size=12)
@@ -36,9 +34,7 @@ judgements = st.dictionaries(st.integers(0, 11), st.integers(1, 5), min_size=1, 
 def test_values_are_those_of_single_queries(cases):
     """The whole path by position gives what the measures give for one query by name; NaN where they give none."""
     collection = _collection([grades for grades, _, _ in cases])
-    seen = make_graded_lists_and_pools(
-        collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases]
-    )
+    seen = make_graded_lists_and_pools(collection, [ranked for _, ranked, _ in cases], [pool for *_, pool in cases])
     values, tops = measure_list_quality(MEASURES, seen), compute_pool_ceilings(MEASURES, seen)
     assert values.keys() == set(MEASURES)
     assert tops.keys() == {"RA-nWG@3", "N-Recall4+@3"}
@@ -79,7 +75,4 @@ def test_margin_is_first_less_tenth():
 
 def test_recall_is_the_share_of_the_exact_ones():
     """Order does not count, and a short exact list is its own measure."""
-    assert measure_index_recall([[1, 2, 3], [4]], [[3, 2, 9], [4]], [2, 3]) == {
-        2: 0.75,
-        3: pytest.approx(5 / 6),
-    }
+    assert measure_index_recall([[1, 2, 3], [4]], [[3, 2, 9], [4]], [2, 3]) == {2: 0.75, 3: pytest.approx(5 / 6)}

@@ -132,9 +132,7 @@ def test_every_combination_is_measured(done):
 
 def test_values_are_those_of_the_rankings_kept(done):
     """The lists on disk, scored one by one, give the values on disk; each is of documents, each once."""
-    collection = read_retrieval_collection(
-        parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG)
-    )
+    collection = read_retrieval_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
     grades = {
         key: {collection.ids[place]: grade for place, grade in own.items()}
         for key, own in zip(collection.query_ids, collection.grades, strict=True)
@@ -146,12 +144,7 @@ def test_values_are_those_of_the_rankings_kept(done):
         own = rankings.filter(pl.col("configuration") == one.configuration.id)
         assert own["query_id"].to_list() == list(sweep.queries["sample"])
         for value, row in zip(one.quality["RA-nWG@5"], own.iter_rows(named=True), strict=True):
-            assert (
-                len(row["documents"])
-                == len(set(row["documents"]))
-                == one.configuration.k
-                == len(row["scores"])
-            )
+            assert len(row["documents"]) == len(set(row["documents"])) == one.configuration.k == len(row["scores"])
             assert value == pytest.approx(ra_nwg(grades[row["query_id"]], row["documents"], 5), nan_ok=True)
 
 
@@ -306,9 +299,7 @@ def test_a_server_that_goes_away(tmp_path):
     eb.rag.sweep(config, out=tmp_path / "run")
     after = read_sweep_measurements(tmp_path / "run")
     assert len(after.measured) == 16
-    assert all(
-        _bytes(tmp_path / "run")[name] == content for name, content in before.items() if "flat" in name
-    )
+    assert all(_bytes(tmp_path / "run")[name] == content for name, content in before.items() if "flat" in name)
     by_id = {one.configuration: one for one in after.measured}
     for key, one in by_id.items():
         if key.index == "shaky":
@@ -340,11 +331,7 @@ def test_chunks_rewriting_copies_and_boost(tmp_path):
         if key.deduplicate:
             assert lengths[key.id] <= lengths[replace(key, deduplicate=0.0).id]
             assert one.times.stages.keys() >= {"rerank"}
-    fewer = [
-        key
-        for key in by_id
-        if key.deduplicate and lengths[key.id] < lengths[replace(key, deduplicate=0.0).id]
-    ]
+    fewer = [key for key in by_id if key.deduplicate and lengths[key.id] < lengths[replace(key, deduplicate=0.0).id]]
     assert fewer
 
 
@@ -379,13 +366,7 @@ def test_indexes_are_built_once(tmp_path, monkeypatch):
     """Kept by the content of the vectors, whatever else a sweep asks; nearly all of the exact answers are found."""
     pytest.importorskip("faiss")
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    config = {
-        **FREE,
-        "index": ["flat", "hnsw-f32", "pq?nbits=4"],
-        "reranker": "none",
-        "k": 10,
-        "mode": "dense",
-    }
+    config = {**FREE, "index": ["flat", "hnsw-f32", "pq?nbits=4"], "reranker": "none", "k": 10, "mode": "dense"}
     eb.rag.sweep(config, out=tmp_path / "a")
     first = read_sweep_measurements(tmp_path / "a")
     assert (first.counts.built, first.counts.built_before) == (4, 0)
@@ -401,14 +382,7 @@ def test_indexes_are_built_once(tmp_path, monkeypatch):
 def test_an_index_that_cannot_be_made_is_no_failure(tmp_path):
     """Parts that do not divide the dimensions: the combination is left out with the reason, and the run is done."""
     pytest.importorskip("faiss")
-    config = {
-        **FREE,
-        "index": ["flat", "pq?m=48&nbits=4"],
-        "reranker": "none",
-        "k": 10,
-        "mode": "dense",
-        "dims": 64,
-    }
+    config = {**FREE, "index": ["flat", "pq?m=48&nbits=4"], "reranker": "none", "k": 10, "mode": "dense", "dims": 64}
     run = eb.rag.sweep(config, out=tmp_path / "run")
     sweep = read_sweep_measurements(tmp_path / "run")
     assert [one.configuration.index for one in sweep.measured] == ["flat"]
@@ -434,8 +408,7 @@ def test_own_documents_are_in_no_list_and_leave_no_gap(tmp_path):
     folder = tmp_path / "set"
     (folder / "qrels").mkdir(parents=True)
     texts = [
-        f"Fish {i} swims in the sea {i % 7}. Birds fly over {i % 5} hills. Cats sleep {i % 3} hours."
-        for i in range(40)
+        f"Fish {i} swims in the sea {i % 7}. Birds fly over {i % 5} hills. Cats sleep {i % 3} hours." for i in range(40)
     ]
     rows = [json.dumps({"_id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts)]
     (folder / "corpus.jsonl").write_text("".join(rows))
@@ -493,9 +466,7 @@ def test_vectors_are_compared_as_their_model_was_made_for(similarity, tmp_path):
         eb.rag.sweep(config, out=tmp_path / "run")
     finally:
         del SYSTEMS._entries[name]
-    collection = read_retrieval_collection(
-        parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG)
-    )
+    collection = read_retrieval_collection(parse_sweep_request(CONFIG).datasets[0], parse_sweep_request(CONFIG))
     (path,) = (tmp_path / "run").glob("rankings/**/*.parquet")
     kept = {row["query_id"]: row["documents"] for row in pl.read_parquet(path).iter_rows(named=True)}
     encode = Lengths(similarity).encode

@@ -7,10 +7,7 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.bundles import AuthorName
-from embassay.protocols.rag.sweep.findings.advice import (
-    find_signal_threshold,
-    mark_queries_where_signal_fires,
-)
+from embassay.protocols.rag.sweep.findings.advice import find_signal_threshold, mark_queries_where_signal_fires
 from embassay.protocols.rag.sweep.signals import (
     check_ablation_name,
     measure_name_margin_changes,
@@ -50,10 +47,7 @@ def test_a_query_that_hangs_on_a_name_loses_it_under_gibberish():
 def test_files_of_names(tmp_path):
     """An author in one column or two, a topic or none; a query twice is an error with its line."""
     (tmp_path / "one.csv").write_text("query_id,author,topic\nq1,Ann Hill,tides\n7,Bea,\n")
-    assert read_author_names_by_query(tmp_path / "one.csv") == {
-        "q1": (ANN, "tides"),
-        "7": (AuthorName("", "Bea"), ""),
-    }
+    assert read_author_names_by_query(tmp_path / "one.csv") == {"q1": (ANN, "tides"), "7": (AuthorName("", "Bea"), "")}
     (tmp_path / "two.csv").write_text("query_id,given,family\nq1,Ann,Hill\n")
     assert read_author_names_by_query(tmp_path / "two.csv") == {"q1": (ANN, "")}
     (tmp_path / "twice.csv").write_text("query_id,author\nq1,Ann Hill\nq1,Bea Cole\n")

@@ -47,9 +47,7 @@ def test_words_alone_have_no_vectors(done):
         assert one.recall == {}
         assert one.index.dim == 0
         assert one.times.together.shape == (4,)
-        assert set(one.signals) == {"margin"} | (
-            {"entropy"} if one.configuration.reranker == "overlap" else set()
-        )
+        assert set(one.signals) == {"margin"} | ({"entropy"} if one.configuration.reranker == "overlap" else set())
 
 
 def test_their_lists_are_those_of_bm25(done):
@@ -63,8 +61,7 @@ def test_their_lists_are_those_of_bm25(done):
     index = BM25Index.of(collection.ids, collection.texts)
     frame = pl.concat([pl.read_parquet(path) for path in done.glob("rankings/**/bm25*.parquet")])
     rows = {
-        row["query_id"]: row
-        for row in frame.filter(pl.col("configuration") == "bm25/k10/sparse").iter_rows(named=True)
+        row["query_id"]: row for row in frame.filter(pl.col("configuration") == "bm25/k10/sparse").iter_rows(named=True)
     }
     for key, text in zip(collection.query_ids, collection.queries, strict=True):
         hits = index.search(text, 10)
@@ -134,10 +131,7 @@ def test_models_are_timed_once_and_paid_once(tmp_path, monkeypatch):
         eb.rag.sweep(config, out=tmp_path / "run", force=True)
         assert len(stub.bodies) == len(asked)
     assert (asked.count("words"), asked.count("answers")) == (12, 4 + 4)
-    sweep, part = (
-        read_sweep_measurements(tmp_path / "run"),
-        read_findings(tmp_path / "run" / "sweep.json").parts[0],
-    )
+    sweep, part = (read_sweep_measurements(tmp_path / "run"), read_findings(tmp_path / "run" / "sweep.json").parts[0])
     for one in sweep.measured:
         assert one.times.stages["rewrite"].min() >= 20
         assert one.times.stages["generate"].min() >= 20
@@ -150,10 +144,7 @@ def test_a_width_that_finds_itself(tmp_path):
     """The smallest within 1% of exact recall on half of the queries; the folder says which."""
     pytest.importorskip("faiss")
     eb.rag.sweep({**CONFIG, "index": ["flat", "hnsw-f32?ef=auto"], "queries": 40}, out=tmp_path / "run")
-    sweep, part = (
-        read_sweep_measurements(tmp_path / "run"),
-        read_findings(tmp_path / "run" / "sweep.json").parts[0],
-    )
+    sweep, part = (read_sweep_measurements(tmp_path / "run"), read_findings(tmp_path / "run" / "sweep.json").parts[0])
     (auto,) = [one for one in sweep.measured if one.configuration.index.endswith("auto")]
     assert auto.ef is not None
     assert 1 <= auto.ef <= auto.index.n

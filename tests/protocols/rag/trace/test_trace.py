@@ -198,14 +198,8 @@ def test_a_trace_is_kept_and_gone_on_with(tmp_path: Path, monkeypatch: pytest.Mo
     assert trace_pipeline_into_folder(request, out) == trace == read_pipeline_trace(out)
     assert len(asked) == 7
     assert (out / ORDERS).read_bytes() == content
-    rows = {
-        (row.measure, row.variant): row
-        for row in RunFolder(out).read_results()
-        if row.dataset and not row.subset
-    }
-    assert rows["in_prompt", ""].value == pytest.approx(
-        trace.count_needed_passages_in_prompt / len(trace.rows)
-    )
+    rows = {(row.measure, row.variant): row for row in RunFolder(out).read_results() if row.dataset and not row.subset}
+    assert rows["in_prompt", ""].value == pytest.approx(trace.count_needed_passages_in_prompt / len(trace.rows))
     stages = [row.value for (measure, _), row in rows.items() if measure == "lost"]
     assert sum(value or 0.0 for value in stages) + (rows["in_prompt", ""].value or 0.0) == pytest.approx(1.0)
     page = write_report(out).read_text("utf-8")

@@ -76,29 +76,20 @@ def test_costs_of_reranking(usd: float, tokens: int, published: list[float]) -> 
     ("passages", "published"), [(10, [6.25, 1.25, 0.25]), (20, [12.5, 2.5, 0.5]), (30, [18.75, 3.75, 0.75])]
 )
 def test_costs_of_generating(passages: int, published: list[float]) -> None:
-    assert [compute_passage_reading_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(
-        published
-    )
+    assert [compute_passage_reading_cost(passages, 500, usd) for usd in (1.25, 0.25, 0.05)] == pytest.approx(published)
 
 
 def test_memory() -> None:
     million = 1_000_000
     assert compute_stored_vector_bytes(million, 1024) / GIB == pytest.approx(3.814697, abs=1e-6)
-    assert compute_stored_vector_bytes(million, 1024, bytes_per_value=1) / GIB == pytest.approx(
-        0.953674, abs=1e-6
-    )
-    graphs = [
-        compute_hnsw_graph_bytes(million, m=m, id_bytes=size) / GIB for m in (16, 32) for size in (4, 8)
-    ]
+    assert compute_stored_vector_bytes(million, 1024, bytes_per_value=1) / GIB == pytest.approx(0.953674, abs=1e-6)
+    graphs = [compute_hnsw_graph_bytes(million, m=m, id_bytes=size) / GIB for m in (16, 32) for size in (4, 8)]
     assert graphs == pytest.approx([0.145535, 0.268718, 0.264616, 0.506880], abs=1e-6)
 
 
 @pytest.mark.parametrize(
     ("quality", "milliseconds", "average", "published"),
-    [
-        ((0.835, 0.804, 0.819, 0.810), 332.9, 0.817, 2.454),
-        ((0.799, 0.769, 0.817, 0.811), 339.5, 0.799, 2.353),
-    ],
+    [((0.835, 0.804, 0.819, 0.810), 332.9, 0.817, 2.454), ((0.799, 0.769, 0.817, 0.811), 339.5, 0.799, 2.353)],
 )
 def test_efficiency_from_measures(
     quality: tuple[float, ...], milliseconds: float, average: float, published: float
@@ -110,8 +101,7 @@ def test_efficiency_from_measures(
 
 
 @pytest.mark.parametrize(
-    ("performance", "milliseconds", "published"),
-    [(0.818, 337.2, 2.426), (0.812, 338.8, 2.397), (0.782, 330.9, 2.363)],
+    ("performance", "milliseconds", "published"), [(0.818, 337.2, 2.426), (0.812, 338.8, 2.397), (0.782, 330.9, 2.363)]
 )
 def test_efficiency_of_averages(performance: float, milliseconds: float, published: float) -> None:
     assert compute_performance_per_second(performance, milliseconds) == pytest.approx(published, abs=5e-4)
@@ -121,12 +111,7 @@ def test_frontiers_of_the_scenarios() -> None:
     assert ids(find_undominated_stacks(SCENARIOS, ["RA@10"])) == {"base", "saver"}
     assert ids(find_undominated_stacks(SCENARIOS, ["RA@10"], dominance="strict")) == {"base", "saver"}
     assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"])) == {"base", "saver", "push"}
-    assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"], dominance="strict")) == {
-        "base",
-        "saver",
-        "push",
-        "small",
-    }
+    assert ids(find_undominated_stacks(SCENARIOS, ["RA@30"], dominance="strict")) == {"base", "saver", "push", "small"}
 
 
 def test_rules_on_the_scenarios() -> None:
@@ -164,13 +149,5 @@ def test_changes_of_indexes() -> None:
 
     assert change(35.4, 47.6) == -25.6
     assert change(35.0, 47.6) == -26.5
-    assert [change(*pair) for pair in ((0.521, 0.592), (0.507, 0.596), (0.497, 0.566))] == [
-        -12.0,
-        -14.9,
-        -12.2,
-    ]
-    assert [change(*pair) for pair in ((0.526, 0.636), (0.555, 0.677), (0.522, 0.625))] == [
-        -17.3,
-        -18.0,
-        -16.5,
-    ]
+    assert [change(*pair) for pair in ((0.521, 0.592), (0.507, 0.596), (0.497, 0.566))] == [-12.0, -14.9, -12.2]
+    assert [change(*pair) for pair in ((0.526, 0.636), (0.555, 0.677), (0.522, 0.625))] == [-17.3, -18.0, -16.5]

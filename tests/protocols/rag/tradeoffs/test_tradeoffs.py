@@ -47,9 +47,7 @@ def test_the_frontier_is_what_nothing_dominates(given_stacks: list[StackCostLate
 def test_two_axes_keep_no_more_than_three(given_stacks: list[StackCostLatencyQuality]) -> None:
     flat = find_undominated_stacks(given_stacks, ["Q"], axes=["latency"])
     whole = find_undominated_stacks(given_stacks, ["Q"])
-    assert {(one.latency, one.quality["Q"]) for one in flat} <= {
-        (one.latency, one.quality["Q"]) for one in whole
-    }
+    assert {(one.latency, one.quality["Q"]) for one in flat} <= {(one.latency, one.quality["Q"]) for one in whole}
 
 
 @given(stacks, few, few, st.one_of(st.none(), few))
@@ -85,10 +83,7 @@ def test_ties_go_to_the_smaller_prompt_then_cost_then_time_then_id() -> None:
     a = StackCostLatencyQuality("a", 1, 100, {"Q": 0.5}, prompt_tokens=20)
     b = StackCostLatencyQuality("b", 9, 900, {"Q": 0.5}, prompt_tokens=10)
     assert choose_stack([a, b], "Q").stack is b
-    c, d = (
-        StackCostLatencyQuality("c", 1, 100, {"Q": 0.5}, 20),
-        StackCostLatencyQuality("d", 1, 90, {"Q": 0.5}, 20),
-    )
+    c, d = (StackCostLatencyQuality("c", 1, 100, {"Q": 0.5}, 20), StackCostLatencyQuality("d", 1, 90, {"Q": 0.5}, 20))
     assert choose_stack([a, c, d], "Q").stack is d
     assert choose_stack([c, a], "Q").stack is a
 
@@ -105,28 +100,18 @@ def test_with_a_target_the_faster_of_equals_wins_before_the_better() -> None:
 def test_steps_within_jitter_and_free_ones() -> None:
     base = StackCostLatencyQuality("base", 1, 300, {"Q": 0.5})
     assert (
-        compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 370, {"Q": 0.9}), "Q").kind
-        == "within jitter"
+        compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 370, {"Q": 0.9}), "Q").kind == "within jitter"
     )
-    assert (
-        compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 100, {"Q": 0.5}), "Q").kind
-        == "free"
-    )
-    slower = compute_marginal_stack_gain(
-        base, StackCostLatencyQuality("x", 2, 370, {"Q": 0.9}), "Q", jitter_ms=0
-    )
+    assert compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 100, {"Q": 0.5}), "Q").kind == "free"
+    slower = compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 370, {"Q": 0.9}), "Q", jitter_ms=0)
     assert slower.per_ms == pytest.approx(0.4 / 70)
-    assert (
-        compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 400, {"Q": 0.4}), "Q").kind
-        == "loss"
-    )
+    assert compute_marginal_stack_gain(base, StackCostLatencyQuality("x", 2, 400, {"Q": 0.4}), "Q").kind == "loss"
 
 
 def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
     assert estimate_product_quantized_bytes(10, 8, m=4) == 10 * 4 + 4 * 256 * 2 * 4
     assert (
-        estimate_product_quantized_bytes(10, 8, m=4, rotated=True)
-        - estimate_product_quantized_bytes(10, 8, m=4)
+        estimate_product_quantized_bytes(10, 8, m=4, rotated=True) - estimate_product_quantized_bytes(10, 8, m=4)
         == 8 * 8 * 4
     )
 
@@ -136,9 +121,7 @@ def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
     [
         lambda: choose_stack([], "Q"),
         lambda: choose_stack([StackCostLatencyQuality("a", 1, 1)], "Q"),
-        lambda: find_undominated_stacks(
-            [StackCostLatencyQuality("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"
-        ),  # type: ignore[arg-type]
+        lambda: find_undominated_stacks([StackCostLatencyQuality("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"),  # type: ignore[arg-type]
         lambda: find_undominated_stacks([StackCostLatencyQuality("a", 1, 1, {"Q": 1})], [], axes=[]),
         lambda: estimate_product_quantized_bytes(10, 8, m=3),
         lambda: compute_hnsw_graph_bytes(10, m=1),

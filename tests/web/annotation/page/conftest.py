@@ -55,9 +55,7 @@ SETTLED = """async () => {
 class Serving:
     """A study behind a real server that can be stopped and started at the same place."""
 
-    def __init__(
-        self, study: Path, adjudicators: tuple[str, ...] = (), *, until_decided: bool = False
-    ) -> None:
+    def __init__(self, study: Path, adjudicators: tuple[str, ...] = (), *, until_decided: bool = False) -> None:
         self.study, self.port, self.adjudicators = study, 0, adjudicators
         self.until_decided = until_decided
         self.start()
@@ -73,10 +71,7 @@ class Serving:
             self.study, ["ann"], adjudicators=self.adjudicators, until_decided=self.until_decided
         )
         config = uvicorn.Config(
-            make_annotation_app(self.service),
-            log_level="error",
-            access_log=False,
-            timeout_graceful_shutdown=2,
+            make_annotation_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
         )
         self._server = uvicorn.Server(config)
         socket = open_listening_socket("127.0.0.1", self.port)
@@ -209,9 +204,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Person]]:
     """Open an address: visit(link, width=1232, height=800, context=None, **options of the browser's context)."""
     contexts, complaints = [], []
 
-    def opened(
-        link: str, *, width: int = 1232, height: int = 800, context: Any = None, **options: Any
-    ) -> Person:
+    def opened(link: str, *, width: int = 1232, height: int = 800, context: Any = None, **options: Any) -> Person:
         if context is None:
             context = browser.new_context(viewport={"width": width, "height": height}, **options)
             contexts.append(context)

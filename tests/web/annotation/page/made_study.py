@@ -57,10 +57,7 @@ TITLES = [
     "Rotation curves without dark matter", "Adaptive control of a two-wheel robot", "Low-power radio for soil sensors",
     "Counting lattice points in thin shells", "Pulsation of cool giants", "Sparse attention for long documents",
 ]  # fmt: skip
-ARABIC = [
-    ("السماء صافية هذا المساء", "المساء جميل والسماء بلا غيوم"),
-    ("وصل القطار متأخرا", "أكل الولد تفاحة"),
-]
+ARABIC = [("السماء صافية هذا المساء", "المساء جميل والسماء بلا غيوم"), ("وصل القطار متأخرا", "أكل الولد تفاحة")]
 TONES = [
     "admiration", "amusement", "anger", "annoyance", "approval", "confusion", "curiosity", "desire", "disgust",
     "embarrassment", "fear", "gratitude", "relief", "remorse",
@@ -83,9 +80,7 @@ def _every_task() -> list[tuple[StudyTask, list[tuple[ShownItemRow, Any]]]]:
     return [_pairs(), _halves(), _emotions(), _tones(), _news(), _topics(), _arabic()]
 
 
-def _task(
-    name: str, family: Any, title: str, question: str, n: int, lang: str = "eng", **more: Any
-) -> StudyTask:
+def _task(name: str, family: Any, title: str, question: str, n: int, lang: str = "eng", **more: Any) -> StudyTask:
     guidelines = f"Read **both** the text and the question.\n\n- Judge what is said, not how.\n- {question}"
     return StudyTask(
         name=name, family=family, lang=lang, title=title, question=question, guidelines=guidelines, n=n, source=SOURCE,
@@ -109,13 +104,7 @@ def _pairs() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     ]  # fmt: skip
     question = "How close in meaning are these two texts?"
     task = _task(
-        "pairs",
-        "sts",
-        "Sentence pairs",
-        question,
-        len(PAIRS),
-        scale=RatingScale(anchors=ANCHORS),
-        practice=practice,
+        "pairs", "sts", "Sentence pairs", question, len(PAIRS), scale=RatingScale(anchors=ANCHORS), practice=practice
     )
     return task, _rows("pairs", [{"text1": a, "text2": b} for a, b in PAIRS], [2, 4, 0, 3])
 
@@ -131,12 +120,8 @@ def _halves() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
 def _emotions() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     labels = [LabelChoice(value=i, name=name, description=EMOTIONS[name]) for i, name in enumerate(EMOTIONS)]
     practice = [
-        PracticeItem(
-            payload={"text": "at last the fever is down"}, answer=1, explanation="Relief belongs to joy."
-        ),
-        PracticeItem(
-            payload={"text": "the door slammed again"}, answer=3, explanation="Annoyance belongs to anger."
-        ),
+        PracticeItem(payload={"text": "at last the fever is down"}, answer=1, explanation="Relief belongs to joy."),
+        PracticeItem(payload={"text": "the door slammed again"}, answer=3, explanation="Annoyance belongs to anger."),
         PracticeItem(payload={"text": "what was that noise"}, answer=4, explanation="Worry belongs to fear."),
     ]
     task = _task(
@@ -164,12 +149,7 @@ def _news() -> tuple[StudyTask, list[tuple[ShownItemRow, Any]]]:
     ]  # fmt: skip
     payloads = [payload(QUERY, DOCUMENTS), payload("who founded the company", DOCUMENTS[::-1])]
     task = _task(
-        "news",
-        "reranking",
-        "News passages",
-        "Which of the 7 documents answer the query?",
-        2,
-        practice=practice,
+        "news", "reranking", "News passages", "Which of the 7 documents answer the query?", 2, practice=practice
     )
     return task, _rows("news", payloads, [[1, 1, 0, 1, 0, 0, 0], [0, 1, 0, 0, 0, 0, 0]])
 

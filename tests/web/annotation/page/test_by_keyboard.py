@@ -256,7 +256,5 @@ def test_practice_explains_a_right_answer_too(serve: Serve, visit: Visit) -> Non
     person.press("1", "Enter")
     wrong = [line for line in explained.inner_text().split("\n") if line]
     assert wrong == ["The instructions give: joy", "You answered: sadness", "Relief belongs to joy."]
-    grounds = explained.locator("> *").evaluate_all(
-        "all => all.map(one => getComputedStyle(one).backgroundColor)"
-    )
+    grounds = explained.locator("> *").evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
     assert len(set(grounds)) == 1

@@ -90,18 +90,7 @@ def test_marks(inside: Callable[[str], Any]) -> None:
           nextOpen([1, null, 0, null], 1), nextOpen([null, 1, 0], 0), nextOpen([1], 0),
         ];"""
     )
-    assert found == [
-        None,
-        {"draft": [1, None]},
-        [0, 0],
-        [None, None],
-        [1, None],
-        [1, 0],
-        [None, None],
-        3,
-        0,
-        -1,
-    ]
+    assert found == [None, {"draft": [1, None]}, [0, 0], [None, None], [1, None], [1, 0], [None, None], 3, 0, -1]
 
 
 def test_levels(inside: Callable[[str], Any]) -> None:
@@ -129,16 +118,9 @@ def test_the_documentation_lists_the_keys(inside: Callable[[str], Any], root: Pa
     page = (root / "docs" / "hume_annotating.md").read_text("utf-8")
     told = {tuple(cells) for cells in re.findall(r"^\| ([\w ]+) \| .+? \| (.+) \|$", page, re.MULTILINE)}
     told -= {("Family", "What it does")}
-    names = {
-        "sts": "STS",
-        "classification": "Classification",
-        "reranking": "Reranking",
-        "clustering": "Clustering",
-    }
+    names = {"sts": "STS", "classification": "Classification", "reranking": "Reranking", "clustering": "Clustering"}
     meant = {(names[view], does) for view in names for _, _, does in keys[view]}
     meant |= {("everywhere", does) for _, _, does in keys["EVERYWHERE"]}
-    shared = set.intersection(
-        *({does for _, _, does in keys[view]} for view in ("sts", "classification", "reranking"))
-    )
+    shared = set.intersection(*({does for _, _, does in keys[view]} for view in ("sts", "classification", "reranking")))
     meant = {one for one in meant if one[1] not in shared} | {("all others", does) for does in shared}
     assert told == meant

@@ -97,9 +97,7 @@ def test_the_dock_never_moves(serve: Callable[..., Any], visit: Callable[..., An
 
 
 @pytest.mark.parametrize("width", [390, 900])
-def test_the_dock_of_groups_never_moves(
-    serve: Callable[..., Any], visit: Callable[..., Any], width: int
-) -> None:
+def test_the_dock_of_groups_never_moves(serve: Callable[..., Any], visit: Callable[..., Any], width: int) -> None:
     """Also while names are typed, groups appear and texts are chosen."""
     person = visit(serve("topics").link + "#sort/topics", width=width)
     person.page.wait_for_selector(".card")

@@ -19,9 +19,7 @@ from .conftest import Serving
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_the_welcome_page_asks_what_the_study_asks(
-    serve: Callable[..., Any], visit: Callable[..., Any]
-) -> None:
+def test_the_welcome_page_asks_what_the_study_asks(serve: Callable[..., Any], visit: Callable[..., Any]) -> None:
     """Kept at once, by keyboard; what is left open is no answer; what waits is sent when the server is back, and the
     page shows it again."""
     serving = serve("pairs", profile=("language", "expertise"))
@@ -40,13 +38,8 @@ def test_the_welcome_page_asks_what_the_study_asks(
     ann.page.reload()
     ann.page.wait_for_selector("h1")
     ann.settle()
-    assert serving.service.store.list_profile_answers() == {
-        "ann": {"language:eng": "native", "expertise": "expert"}
-    }
-    assert ann.page.locator("select").evaluate_all("all => all.map((one) => one.value)") == [
-        "native",
-        "expert",
-    ]
+    assert serving.service.store.list_profile_answers() == {"ann": {"language:eng": "native", "expertise": "expert"}}
+    assert ann.page.locator("select").evaluate_all("all => all.map((one) => one.value)") == ["native", "expert"]
     ann.press("Enter")
     assert "#welcome" not in ann.page.url
 
@@ -88,17 +81,10 @@ def test_deciding_by_keyboard(serve: Callable[..., Any], visit: Callable[..., An
     assert [one[:1] for one in letters] == ["A", "B"]
     # Both put 2 and 4 together, and one of them 0 with these.
     judy.page.locator(".card[data-id='topics/2']").click()
-    beside = judy.page.eval_on_selector_all(
-        ".card", "all => all.map(one => [one.dataset.id, one.dataset.with || ''])"
-    )
+    beside = judy.page.eval_on_selector_all(".card", "all => all.map(one => [one.dataset.id, one.dataset.with || ''])")
     assert {name: len(said.split(", ")) for name, said in beside if said} == {"topics/4": 2, "topics/0": 1}
     assert axe_findings(judy.page, within="#stage") == []
-    assert serving.answers().keys() == {
-        "emotion/0",
-        "emotion/1",
-        "emotion/3",
-        *(f"topics/{n}" for n in range(6)),
-    }
+    assert serving.answers().keys() == {"emotion/0", "emotion/1", "emotion/3", *(f"topics/{n}" for n in range(6))}
 
 
 def _readable(page: Any) -> list[str]:

@@ -116,12 +116,8 @@ def test_keys_that_do_not_count(serve: Serve, visit: Visit) -> None:
     person = _at_items(serving, visit, "pairs")
     page = person.page
     person.press("Alt+2", "Meta+3")
-    page.evaluate(
-        "document.dispatchEvent(new KeyboardEvent('keydown', {code: 'Digit2', key: '2', isComposing: true}))"
-    )
-    page.evaluate(
-        "document.dispatchEvent(new KeyboardEvent('keydown', {code: 'Digit3', key: '3', repeat: true}))"
-    )
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {code: 'Digit2', key: '2', isComposing: true}))")
+    page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {code: 'Digit3', key: '3', repeat: true}))")
     assert page.locator("input:checked").count() == 0
     page.evaluate("document.dispatchEvent(new KeyboardEvent('keydown', {code: 'Digit4', key: '٤'}))")
     assert page.locator("input:checked").get_attribute("value") == "4", "by place, not by character"
@@ -345,10 +341,7 @@ def _routed(person: Any, handle: Callable[[Any], None]) -> None:
 
 
 def _refusing(person: Any, status: int, body: dict[str, Any]) -> None:
-    _routed(
-        person,
-        lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(body)),
-    )
+    _routed(person, lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(body)))
 
 
 def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
@@ -358,10 +351,7 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
     _refusing(person, 400, {"error": "This is not an answer to <b>it</b>."})
     person.press("2")
     person.page.wait_for_selector(".notice.warning")
-    assert (
-        "item 1 was not saved: This is not an answer to <b>it</b>."
-        in person.page.locator(".warning").inner_text()
-    )
+    assert "item 1 was not saved: This is not an answer to <b>it</b>." in person.page.locator(".warning").inner_text()
     person.until("!document.querySelector('input:checked')")
     person.page.unroute("**/answers/**")
     person.press("3")
@@ -369,18 +359,14 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
     assert serving.values() == {serving.order("pairs")[0]: 3}
 
 
-@pytest.mark.parametrize(
-    ("status", "says"), [(404, "no longer valid"), (403, "out of date"), (429, ""), (503, "")]
-)
+@pytest.mark.parametrize(("status", "says"), [(404, "no longer valid"), (403, "out of date"), (429, ""), (503, "")])
 def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says: str) -> None:
     """Where the server cannot take it now, or the link was replaced, the answer waits and is not dropped."""
     serving = serve("pairs")
     person = _at_items(serving, visit, "pairs", width=390)
     _refusing(person, status, {"error": "Not now."})
     person.press("2")
-    person.until(
-        "document.querySelector('#saved').textContent === '1 answer waits in this browser, not yet sent'"
-    )
+    person.until("document.querySelector('#saved').textContent === '1 answer waits in this browser, not yet sent'")
     assert says in "".join(person.page.locator(".warning").all_inner_texts())
     send = person.page.get_by_role("button", name="Send now")
     assert send.is_visible()

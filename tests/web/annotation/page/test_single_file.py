@@ -101,25 +101,13 @@ def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
     folder = _disputed(tmp_path)
     text = write_annotator_file(folder, "judy", tmp_path / "judy.html", adjudicates=True).read_text("utf-8")
     assert not re.search(r'"(ann|bob)"', text)
-    told = json.loads(
-        re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL).group(1)
-    )  # type: ignore[union-attr]
+    told = json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL).group(1))  # type: ignore[union-attr]
     assert set(told["payloads"]) == {"emotion/1", "emotion/3"}
-    assert told["payloads"]["emotion/1"]["others"]["values"] == [
-        {"value": 0, "people": 1},
-        {"value": 1, "people": 1},
-    ]
+    assert told["payloads"]["emotion/1"]["others"]["values"] == [{"value": 0, "people": 1}, {"value": 1, "people": 1}]
     assert [task["items"] for task in told["told"]["tasks"]] == [["emotion/1", "emotion/3"]]
 
     sent = tmp_path / "judy.answers.jsonl"
-    line = {
-        "item_id": "emotion/1",
-        "annotator_id": "judy",
-        "value": 1,
-        "kind": "adjudicator",
-        "flag": "",
-        "seconds": 2,
-    }
+    line = {"item_id": "emotion/1", "annotator_id": "judy", "value": 1, "kind": "adjudicator", "flag": "", "seconds": 2}
     sent.write_text(json.dumps(line) + "\n")
     people = collect_study_annotations(read_study(folder))
     done = import_files(folder, [sent])
@@ -127,9 +115,7 @@ def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
     assert import_files(folder, [sent]).replaced == 0
     assert collect_study_annotations(read_study(folder)) == people
     store = open_answer_store(read_study(folder), read_only=True)
-    assert {item: one.value for item, one in store.list_adjudicator_decisions()["judy"].items()} == {
-        "emotion/1": 1
-    }
+    assert {item: one.value for item, one in store.list_adjudicator_decisions()["judy"].items()} == {"emotion/1": 1}
     store.close()
     export_gold(folder.absolute(), "adjudicated", tmp_path / "gold")
     why = {
@@ -171,9 +157,7 @@ def test_every_module_is_in_the_bundle() -> None:
     text = bundle_script_modules()
     assert not re.search(r"^(import|export) ", text, re.MULTILINE)
     for path in order_script_modules(STATIC):
-        for wanted, source in re.findall(
-            r'import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text("utf-8")
-        ):
+        for wanted, source in re.findall(r'import \{([^}]*)\} from "\./([\w-]+\.js)"', path.read_text("utf-8")):
             given = re.findall(
                 r"^export (?:async )?(?:function|class|const) ([\w$]+)",
                 (STATIC / source).read_text("utf-8"),

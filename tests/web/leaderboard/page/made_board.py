@@ -45,9 +45,7 @@ class Made:
         self._boards: dict[str, Leaderboard] = {}
 
     def _values(self) -> dict[str, list[BoardCell]]:
-        strength = [
-            0.62 - 0.3 * i / len(self.names) + self.rng.gauss(0, 0.01) for i in range(len(self.names))
-        ]
+        strength = [0.62 - 0.3 * i / len(self.names) + self.rng.gauss(0, 0.01) for i in range(len(self.names))]
         values: dict[str, list[BoardCell]] = {}
         for place, column in enumerate(self.columns):
             own = []
@@ -88,10 +86,7 @@ class Made:
         ranks, best, top, alike = {}, {}, {}, {}
         for key in keys:
             own = self.values[key]
-            near = {
-                i: tuple(j for j in ranked if j != i and abs(_of(own[i]) - _of(own[j])) < 0.02)
-                for i in ranked
-            }
+            near = {i: tuple(j for j in ranked if j != i and abs(_of(own[i]) - _of(own[j])) < 0.02) for i in ranked}
             first = max(ranked, key=lambda i: _of(own[i]))
             ranges = {
                 i: (
@@ -102,14 +97,11 @@ class Made:
             }
             ranks[key] = tuple(ranges.get(i) for i in range(len(self.names)))
             best[key] = (
-                tuple(1 / (1 + len(near[first])) if i in (first, *near[first]) else 0.0 for i in ranked)
-                + (None,) * 3
+                tuple(1 / (1 + len(near[first])) if i in (first, *near[first]) else 0.0 for i in ranked) + (None,) * 3
             )
             top[key] = (first, *near[first])
             alike[key] = tuple(near.get(i) for i in range(len(self.names)))
-        return BoardColumnData(
-            self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike
-        )
+        return BoardColumnData(self.stamp, {key: tuple(self.values[key]) for key in keys}, ranks, best, top, alike)
 
     @property
     def board(self) -> Leaderboard:
@@ -146,17 +138,9 @@ class Made:
 
     def _system(self, index: int) -> BoardSystemRow:
         name = self.names[index]
-        kind = (
-            "reference" if name == "random" else "classical" if name in ("bm25", "jaccard") else "embedding"
-        )
+        kind = "reference" if name == "random" else "classical" if name in ("bm25", "jaccard") else "embedding"
         ranked = index < len(self.names) - 3
-        state = (
-            "done"
-            if ranked or kind == "reference"
-            else "running"
-            if index == len(self.names) - 3
-            else "partial"
-        )
+        state = "done" if ranked or kind == "reference" else "running" if index == len(self.names) - 3 else "partial"
         note = "" if state == "done" else "mean of the 4 finished tasks 0.466"
         size = sum(map(ord, name))
         facts = SystemFacts() if kind != "embedding" else SystemFacts(
@@ -176,10 +160,7 @@ class Made:
         first, *others = example_boards().boards
         board = self.board
         line = replace(
-            first,
-            title=board.title,
-            systems=len(board.systems),
-            results=len(board.columns) * len(board.systems),
+            first, title=board.title, systems=len(board.systems), results=len(board.columns) * len(board.systems)
         )
         return replace(example_boards(), folder=HOSTILE if self.hostile else "runs", boards=(line, *others))
 
@@ -239,28 +220,14 @@ def _of(cell: BoardCell) -> float:
 
 def _columns(datasets: int, hostile: bool) -> tuple[BoardColumn, ...]:
     made = [BoardColumn("overall", "Overall", "overall", "", "", "overall", "", 1.0, 3, True, 3000, True)]
-    made += [
-        BoardColumn(task, task.capitalize(), task, "", "", task, "", 1.0, 3, True, 600, True)
-        for task in TASKS
-    ]
+    made += [BoardColumn(task, task.capitalize(), task, "", "", task, "", 1.0, 3, True, 600, True) for task in TASKS]
     for task in TASKS:
         for i in range(datasets):
             name = HOSTILE if hostile and i == 0 else f"data{i + 1}"
             title = f"{task.capitalize()} · {name}"
             made.append(
                 BoardColumn(
-                    f"{task}/{name}",
-                    title,
-                    task,
-                    name,
-                    LANGS[i % len(LANGS)],
-                    task,
-                    "",
-                    1.0,
-                    3,
-                    True,
-                    200,
-                    False,
+                    f"{task}/{name}", title, task, name, LANGS[i % len(LANGS)], task, "", 1.0, 3, True, 200, False
                 )
             )
     return tuple(made)

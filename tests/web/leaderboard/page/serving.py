@@ -12,12 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from embassay.web.annotation.app import HEADERS
 from embassay.web.leaderboard.contract import BoardList, convert_record_to_json
-from embassay.web.leaderboard.page import (
-    read_static_files,
-    render_board_page,
-    render_error_page,
-    render_system_page,
-)
+from embassay.web.leaderboard.page import read_static_files, render_board_page, render_error_page, render_system_page
 
 from .made_board import Made
 

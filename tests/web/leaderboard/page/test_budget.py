@@ -82,15 +82,11 @@ def test_rows_out_of_sight_follow(large: Served, visit: Callable[..., Any]) -> N
     wait_until(page, "!document.querySelector('#board').hasAttribute('aria-busy')")
     assert sorted(names(page)) == sorted(before)
     assert all(abs(now - then) <= 1 for now, then in zip(page.evaluate(WIDTHS), at_once[2], strict=True))
-    labels = page.eval_on_selector_all(
-        "#board tbody:first-of-type th.system a", "all => all.map(a => a.textContent)"
-    )
+    labels = page.eval_on_selector_all("#board tbody:first-of-type th.system a", "all => all.map(a => a.textContent)")
     assert labels == sorted(labels)
 
 
-def test_many_columns_are_fetched_as_they_are_wanted(
-    serve: Callable[..., Served], visit: Callable[..., Any]
-) -> None:
+def test_many_columns_are_fetched_as_they_are_wanted(serve: Callable[..., Served], visit: Callable[..., Any]) -> None:
     """A task of 50 datasets shows twelve and says so; all of them on request, in parts of forty."""
     server = serve(Made(12, 50))
     page = visit(server.board_url + "#ranking?task=retrieval")

@@ -56,9 +56,7 @@ def test_without_change_little_is_asked(server: Served, page: Any) -> None:
     server.asked.clear()
     for _ in range(3):
         turn(page, 10.5)
-    assert [path.partition("?")[0] for path, *_ in server.asked] == [
-        f"/api/boards/{server.made.board.id}/changes"
-    ] * 3
+    assert [path.partition("?")[0] for path, *_ in server.asked] == [f"/api/boards/{server.made.board.id}/changes"] * 3
     assert {status for _, status, _ in server.asked} == {304}
 
 
@@ -84,9 +82,7 @@ def test_the_readers_row_stays(server: Served, page: Any) -> None:
     row = page.locator("#board tr[data-name]").nth(25)
     name = row.get_attribute("data-name")
     row.locator("a").focus()
-    page.evaluate(
-        "name => document.querySelector(`tr[data-name='${name}']`).scrollIntoView({block: 'center'})", name
-    )
+    page.evaluate("name => document.querySelector(`tr[data-name='${name}']`).scrollIntoView({block: 'center'})", name)
     at = "name => document.querySelector(`tr[data-name='${name}']`).getBoundingClientRect().top"
     before = page.evaluate(at, name)
     server.made.move(names(page)[35], 0.95)

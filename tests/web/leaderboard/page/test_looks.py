@@ -14,15 +14,7 @@ from .serving import Served
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 Visit = Callable[..., Any]
-VIEWS = (
-    "#ranking",
-    "#ranking?task=retrieval",
-    "#ranking?find=brich",
-    "#pareto",
-    "#compare",
-    "#data",
-    "#boards",
-)
+VIEWS = ("#ranking", "#ranking?task=retrieval", "#ranking?find=brich", "#pareto", "#compare", "#data", "#boards")
 
 
 def card(served: Served) -> str:
@@ -63,13 +55,11 @@ def test_nothing_scrolls_sideways(served: Served, visit: Visit) -> None:
             extent = page.evaluate("document.documentElement.scrollWidth - innerWidth")
             if extent > 0:
                 wide[view, width] = extent
-            small[view, width] = (
-                page.evaluate("""() => [...document.querySelectorAll('button, select, input, summary')]
+            small[view, width] = page.evaluate("""() => [...document.querySelectorAll('button, select, input, summary')]
               .filter((e) => e.checkVisibility() && !e.closest('.check'))
               .map((e) => [e.textContent || e.dataset.key, e.getBoundingClientRect()])
               .filter(([, box]) => box.height < 23.9 || box.width < 23.9)
               .map(([text, box]) => `${text} ${box.width}x${box.height}`)""")
-            )
             mute = page.eval_on_selector_all(
                 ".frame:not([tabindex='0'][aria-label])",
                 "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.innerHTML.slice(0, 80))",
@@ -82,9 +72,7 @@ def test_nothing_scrolls_sideways(served: Served, visit: Visit) -> None:
 def test_the_table_needs_no_scrolling_at_a_desk(served: Served, visit: Visit) -> None:
     """Five tasks fit beside rank, name and score."""
     page = visit(served.board_url)
-    assert page.evaluate(
-        "document.querySelector('#frame').scrollWidth <= document.querySelector('#frame').clientWidth"
-    )
+    assert page.evaluate("document.querySelector('#frame').scrollWidth <= document.querySelector('#frame').clientWidth")
 
 
 def test_the_chosen_score_is_read_whole(served: Served, visit: Visit) -> None:

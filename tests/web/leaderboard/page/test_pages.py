@@ -10,13 +10,7 @@ import pytest
 
 import embassay.report
 from embassay.web.leaderboard.contract import BoardList, SystemFacts
-from embassay.web.leaderboard.page import (
-    STATIC,
-    render_board_page,
-    render_error_page,
-    render_system_page,
-    rows,
-)
+from embassay.web.leaderboard.page import STATIC, render_board_page, render_error_page, render_system_page, rows
 from leaderboard_example import example_board, example_boards, example_card
 
 from .made_board import HOSTILE, Made

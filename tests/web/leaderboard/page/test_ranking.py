@@ -46,10 +46,7 @@ def test_headers_sort_best_first_then_worst_then_by_rank(served: Served, visit: 
         button.click()
         assert page.locator("#board [aria-sort]").count() == 1
         assert page.locator("#board [aria-sort]").get_attribute("aria-sort") == way
-        found = [
-            float(one)
-            for one in page.eval_on_selector_all("#board tbody:first-of-type tr[data-name]", values)
-        ]
+        found = [float(one) for one in page.eval_on_selector_all("#board tbody:first-of-type tr[data-name]", values)]
         assert found == sorted(found, key=lambda value: sign * value)
         assert len(set(found)) > 5
         assert names(page)[-3:] == ranked[-3:]
@@ -81,10 +78,7 @@ def test_finding_a_system(served: Served, visit: Visit) -> None:
     assert page.locator("#shown").inner_text().startswith("1 of 14 systems shown.")
     find.fill("brich")
     assert names(page) == []
-    assert (
-        "No system matches ‘brich’. Did you mean birch-large? Clear filters"
-        in page.locator("#shown").inner_text()
-    )
+    assert "No system matches ‘brich’. Did you mean birch-large? Clear filters" in page.locator("#shown").inner_text()
     page.get_by_role("button", name="birch-large").click()
     assert names(page) == ["birch-large"]
     page.get_by_role("button", name="Clear filters").click()

@@ -61,9 +61,7 @@ def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
         rows.format_megabytes(one) for one in memory
     ]
     times = [0.338, 4.2, 59.99, 41 * 60, 3 * 3600 + 12 * 60]
-    assert call("numbers.js", "m.FACTS.get('seconds')[1](x)", times) == [
-        numbers.format_duration(one) for one in times
-    ]
+    assert call("numbers.js", "m.FACTS.get('seconds')[1](x)", times) == [numbers.format_duration(one) for one in times]
     moments = ["2026-11-22T14:02:10+00:00", "no time"]
     assert call("numbers.js", "m.moment(x)", moments) == [numbers.format_time(one) for one in moments]
 
@@ -87,16 +85,11 @@ def test_the_frontier(call: Callable[..., Any]) -> None:
     rng = random.Random(7)
     for better in (1, -1):
         for cheaper in (1, -1):
-            sets = [
-                [{"x": rng.randint(0, 6), "y": rng.randint(0, 6), "i": i} for i in range(9)]
-                for _ in range(40)
-            ]
+            sets = [[{"x": rng.randint(0, 6), "y": rng.randint(0, 6), "i": i} for i in range(9)] for _ in range(40)]
             found = call("frontier.js", f"m.frontierOf(x, {{ better: {better}, cheaper: {cheaper} }})", sets)
             for points, lines in zip(sets, found, strict=True):
                 on = {line["i"] for line in lines if line["place"]}
-                assert on == {
-                    p["i"] for p in points if not any(_beats(q, p, better, cheaper) for q in points)
-                }
+                assert on == {p["i"] for p in points if not any(_beats(q, p, better, cheaper) for q in points)}
                 assert all(_beats(line["by"], line, better, cheaper) for line in lines if not line["place"])
 
 

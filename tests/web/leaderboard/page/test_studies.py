@@ -76,9 +76,7 @@ def test_what_people_agree_on_alone(base: str, visit: Callable[..., Any]) -> Non
     assert visit(boards["sage"]).get_by_role("switch").count() == 0
 
 
-def test_where_people_agree_nowhere_nothing_is_hidden(
-    folder: Path, base: str, visit: Callable[..., Any]
-) -> None:
+def test_where_people_agree_nowhere_nothing_is_hidden(folder: Path, base: str, visit: Callable[..., Any]) -> None:
     """And that is said."""
     write_hume(folder / "study", LEVELS, dict.fromkeys(STUDY, "low"), items=7)
     page = visit(_boards(base)["hume"], alive=False)

@@ -22,8 +22,7 @@ def test_the_frontier_is_that_of_the_numbers(served: Served, visit: Visit) -> No
     points = {
         one.label: (one.facts.usd_per_million_tokens, board.cells["overall"][one.index].value)
         for one in board.systems
-        if one.facts.usd_per_million_tokens is not None
-        and board.cells["overall"][one.index].value is not None
+        if one.facts.usd_per_million_tokens is not None and board.cells["overall"][one.index].value is not None
     }
     expected = {
         name for name, (x, y) in points.items()
@@ -158,11 +157,7 @@ def test_limits_leave_what_keeps_them_and_count_what_says_nothing(served: Served
     asked = [one for one in board.systems if one.kind != "reference"]
     dims = {one.name: one.facts.dims for one in asked}
     usd = {one.name: one.facts.usd_per_million_tokens for one in asked}
-    fits = {
-        name
-        for name in dims
-        if None not in (dims[name], usd[name]) and dims[name] <= 384 and usd[name] <= 0.5
-    }
+    fits = {name for name in dims if None not in (dims[name], usd[name]) and dims[name] <= 384 and usd[name] <= 0.5}
     silent = {
         name for name in dims
         if None in (dims[name], usd[name]) and not (dims[name] or 0) > 384 and not (usd[name] or 0) > 0.5

@@ -33,12 +33,7 @@ def name_document_field(place: int) -> str:
     return f"document_{place + 1}"
 
 
-_MAIN: Mapping[str, str] = {
-    "classification": LABEL,
-    "clustering": GROUP,
-    "sts": RATING,
-    "reranking": RELEVANT,
-}
+_MAIN: Mapping[str, str] = {"classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT}
 _STATUSES = ("draft", "discarded", "submitted")
 _NO_STATUS = "responses without a status are treated as submitted; export with flatten=True to mark drafts"
 
@@ -99,22 +94,16 @@ def _collect_response_answer(
         return
     if value is None and status == "discarded":
         flag = flag or SKIPPED
-    taken.answers.append(
-        AnswerFromFile(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment)
-    )
+    taken.answers.append(AnswerFromFile(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
 
 
-def _parse_argilla_response_value(
-    task: StudyTask, payload: Mapping[str, Any], answer: Any, at: LocationInFile
-) -> Any:
+def _parse_argilla_response_value(task: StudyTask, payload: Mapping[str, Any], answer: Any, at: LocationInFile) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
     names = [name_document_field(place) for place in range(len(payload["documents"]))]
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
-        raise at.make_data_error(
-            "unknown value for the relevant documents", expected=", ".join(names), found=what
-        )
+        raise at.make_data_error("unknown value for the relevant documents", expected=", ".join(names), found=what)
     # Argilla has no choice that excludes the others.
     if NONE in answer and len(answer) > 1:
         raise at.make_data_error(
@@ -131,10 +120,7 @@ def _read_user_names(path: Path) -> Mapping[str, str]:
     users = read_json_document(path, MEND)
     if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
-            "The file does not map ids to names",
-            path=path,
-            expected='{"id": "name"}',
-            mend="Correct or delete it.",
+            "The file does not map ids to names", path=path, expected='{"id": "name"}', mend="Correct or delete it."
         )
     return users
 
@@ -144,9 +130,7 @@ Plain = dict[str, Any]
 _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 
 
-def argilla_records(
-    task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()
-) -> list[Plain]:
+def argilla_records(task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
     """One record per item, as `rg.RunRecord.from_dict` reads it: `responses` by question, each with the user and the
     status (submitted, or discarded where the item could not be judged)."""
     by_item: dict[str, list[AnnotationRow]] = {}
@@ -246,9 +230,7 @@ def argilla_dataset_settings(task: StudyTask, items: Sequence[StudyItem]) -> Pla
 
 def can_rating_question_hold_scale(scale: RatingScale) -> bool:
     """Whether a rating question can hold the scale: whole numbers from 0 to 10."""
-    return (
-        scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
-    )
+    return scale.step == 1 and scale.low == int(scale.low) and scale.low >= 0 and scale.high <= _MOST_LEVELS - 1
 
 
 def scale_level_labels(scale: RatingScale) -> list[str]:
@@ -258,12 +240,7 @@ def scale_level_labels(scale: RatingScale) -> list[str]:
 
 
 def _make_argilla_text_fields(task: StudyTask, most: int) -> Iterable[Plain]:
-    names = {
-        "classification": ["text"],
-        "clustering": ["text"],
-        "sts": ["text1", "text2"],
-        "reranking": ["query"],
-    }
+    names = {"classification": ["text"], "clustering": ["text"], "sts": ["text1", "text2"], "reranking": ["query"]}
     for name in names[task.family]:
         yield _make_text_field(name, required=True)
     for place in range(most):
@@ -286,9 +263,7 @@ def _make_argilla_task_question(task: StudyTask, most: int) -> Plain:
     if task.family == "reranking":
         documents = [(name_document_field(place), f"document {place + 1}", "") for place in range(most)]
         told = _build_label_options([*documents, (NONE, "none of them", "")])
-        return _make_argilla_question(
-            RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"}
-        )
+        return _make_argilla_question(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
     scale = task.scale or RatingScale()
     if can_rating_question_hold_scale(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
@@ -314,9 +289,7 @@ def _describe_scale_anchors(task: StudyTask) -> str | None:
 
 
 def _build_label_options(named: Iterable[tuple[str, str, str]]) -> Plain:
-    options = [
-        {"value": value, "text": text, "description": meaning or None} for value, text, meaning in named
-    ]
+    options = [{"value": value, "text": text, "description": meaning or None} for value, text, meaning in named]
     return {"options": options, "visible_options": _SHOWN_OPTIONS if len(options) > _SHOWN_OPTIONS else None}
 
 
@@ -373,9 +346,7 @@ def group_responses_by_user(record: Mapping[str, Any], at: LocationInFile) -> di
     return responses
 
 
-def _iterate_answers_in_argilla_record(
-    record: Mapping[str, Any], at: LocationInFile
-) -> Iterator[_UserAnswer]:
+def _iterate_answers_in_argilla_record(record: Mapping[str, Any], at: LocationInFile) -> Iterator[_UserAnswer]:
     responses = record.get("responses")
     if isinstance(responses, list):
         yield from _iterate_argilla_server_answers(responses, at)
@@ -383,10 +354,7 @@ def _iterate_answers_in_argilla_record(
         for question, answers in responses.items():
             for row in _check_list_of_objects(answers, at):
                 yield _UserAnswer(
-                    _read_entry_text(row, "user_id"),
-                    question,
-                    row.get("value"),
-                    _read_entry_text(row, "status"),
+                    _read_entry_text(row, "user_id"), question, row.get("value"), _read_entry_text(row, "status")
                 )
     else:
         yield from _iterate_argilla_record_responses(record, at)
@@ -396,9 +364,7 @@ def _iterate_argilla_server_answers(responses: Sequence[Any], at: LocationInFile
     for row in _check_list_of_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
-            raise at.make_data_error(
-                "the values of a response are not an object", found=repr(values)[:60], mend=MEND
-            )
+            raise at.make_data_error("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
@@ -431,9 +397,7 @@ def _read_entry_text(entry: Mapping[str, Any], name: str) -> str:
 
 def _check_list_of_objects(values: Any, at: LocationInFile) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
-        raise at.make_data_error(
-            "its responses are not a list of objects", found=repr(values)[:60], mend=MEND
-        )
+        raise at.make_data_error("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
     return values
 
 

@@ -21,22 +21,12 @@ from embassay.protocols.hume.collection import (
     make_annotation_from_file_row,
     read_answers_of_files_and_store,
 )
-from embassay.protocols.hume.exchange.argilla import (
-    USERS,
-    argilla_dataset_settings,
-    argilla_records,
-    argilla_user_id,
-)
+from embassay.protocols.hume.exchange.argilla import USERS, argilla_dataset_settings, argilla_records, argilla_user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_config, label_studio_tasks
 from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, read_annotator_profiles
 from embassay.protocols.hume.results.summary import map_tasks_to_datasets
-from embassay.protocols.hume.scoring import (
-    MAIN,
-    keep_annotators_by_coverage,
-    people_agreement,
-    score_people_answers,
-)
+from embassay.protocols.hume.scoring import MAIN, keep_annotators_by_coverage, people_agreement, score_people_answers
 from embassay.protocols.hume.store import Kind, check_annotators_independent
 from embassay.protocols.hume.study import (
     AnnotationRow,
@@ -51,12 +41,7 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel.tables import format_csv_sheet
 from embassay.protocols.mteb.protocol import add_language_script
-from embassay.protocols.mteb.survey import (
-    META,
-    build_model_results_folder_path,
-    format_ascii_json,
-    make_model_meta,
-)
+from embassay.protocols.mteb.survey import META, build_model_results_folder_path, format_ascii_json, make_model_meta
 from embassay.runs.folder import format_value_as_json, slugify_name, write_file_atomically
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
@@ -115,9 +100,7 @@ def read_csv_answers(path: Path) -> AnswersReadFromFile:
                     "the row and the header have different numbers of cells", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
-            _parse_imported_answer_row(
-                dict(zip(header, map(_unescape_formula_cell, cells), strict=True)), at, taken
-            )
+            _parse_imported_answer_row(dict(zip(header, map(_unescape_formula_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
             "The file is not valid CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
@@ -145,9 +128,7 @@ def read_jsonl_answers(path: Path) -> AnswersReadFromFile:
     return taken
 
 
-def _parse_imported_answer_row(
-    row: Mapping[str, Any], at: LocationInFile, taken: AnswersReadFromFile
-) -> None:
+def _parse_imported_answer_row(row: Mapping[str, Any], at: LocationInFile, taken: AnswersReadFromFile) -> None:
     value = row.get("value")
     flag, comment = _read_text_field(row, "flag", at), _read_text_field(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
@@ -162,14 +143,10 @@ def _parse_imported_answer_row(
         return
     kind: Who = "simulated" if (said := _read_text_field(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
-        raise at.make_data_error(
-            "unknown kind of annotator", expected="person, simulated or adjudicator", found=said
-        )
+        raise at.make_data_error("unknown kind of annotator", expected="person, simulated or adjudicator", found=said)
     ts, seconds = _read_text_field(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
-    taken.answers.append(
-        AnswerFromFile(item, annotator, value, at, ts, seconds, kind, flag, comment, decides)
-    )
+    taken.answers.append(AnswerFromFile(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
 
 
 def _check_csv_header(header: list[str], path: Path, taken: AnswersReadFromFile) -> None:
@@ -275,8 +252,7 @@ def export(
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
     said = _collect_annotator_profiles(folder, rows) if profiles else None
     write_file_atomically(
-        out,
-        format_annotations_as_csv(rows, said) if form == "csv" else format_annotations_as_jsonl(rows, said),
+        out, format_annotations_as_csv(rows, said) if form == "csv" else format_annotations_as_jsonl(rows, said)
     )
     return AnswerExportFiles((out,), len(rows), _list_annotator_ids_of_rows(rows))
 
@@ -296,9 +272,7 @@ def _write_tool_files(
         raise UsageError(f"{out} is a file.", mend="Choose a folder, because each task gets its own files.")
     files: dict[str, str] = {}
     for task in tasks:
-        files |= (_render_label_studio_files if form == "label-studio" else _render_argilla_files)(
-            folder, task, rows
-        )
+        files |= (_render_label_studio_files if form == "label-studio" else _render_argilla_files)(folder, task, rows)
     if form == "argilla" and rows:
         users = {argilla_user_id(name): name for name in _list_annotator_ids_of_rows(rows)}
         files[USERS] = format_value_as_json(users, indent=1) + "\n"
@@ -317,14 +291,11 @@ def _render_label_studio_files(
     }
 
 
-def _render_argilla_files(
-    folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]
-) -> Mapping[str, str]:
+def _render_argilla_files(folder: StudyFolder, task: StudyTask, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
     items = folder.select_task_items(task.name)
     records = argilla_records(task, items, rows)
     return {
-        f"{task.name}.settings.json": format_value_as_json(argilla_dataset_settings(task, items), indent=1)
-        + "\n",
+        f"{task.name}.settings.json": format_value_as_json(argilla_dataset_settings(task, items), indent=1) + "\n",
         f"{task.name}.records.json": format_value_as_json(records, indent=1) + "\n",
     }
 
@@ -358,9 +329,7 @@ _EXTRAS: Mapping[Family, Mapping[str, str]] = {
 """Our names of the others -> the published ones."""
 
 
-def make_mteb_human_entry(
-    task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str
-) -> Plain | None:
+def make_mteb_human_entry(task: StudyTask, gold: Gold, rows: Sequence[AnnotationRow], subset: str) -> Plain | None:
     """The entry of a task, None where nobody answered it: all measures by the paper's rule, `scores_per_experiment` for
     each annotator in the order of their ids, and `agreement`, for one annotator without a value.
 
@@ -377,11 +346,7 @@ def make_mteb_human_entry(
         "main_score": people.score("paper"),
         "n_items": people.items,
         "scores_per_experiment": [
-            {
-                **_rename_measures_for_mteb(annotator.scores),
-                "main_score": annotator.scores[main],
-                "annotator": name,
-            }
+            {**_rename_measures_for_mteb(annotator.scores), "main_score": annotator.scores[main], "annotator": name}
             for name, annotator in people.annotators.items()
         ],
         "agreement": _make_agreement_in_mteb_format(task.family, answers),
@@ -403,9 +368,7 @@ def _rename_measures_for_mteb(scores: Mapping[str, float]) -> Plain:
 
 def _make_agreement_in_mteb_format(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
-    extras = {
-        name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()
-    }
+    extras = {name: _replace_nan_by_none(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
     value = _replace_nan_by_none(agreement.value)
     return {
         "metric": _METRIC[family],
@@ -431,11 +394,7 @@ MODEL = "baseline/Human"
 
 
 def write_mteb_human_results(
-    folder: StudyFolder,
-    tasks: Sequence[StudyTask],
-    rows: Sequence[AnnotationRow],
-    out: Path,
-    revision: str = "1",
+    folder: StudyFolder, tasks: Sequence[StudyTask], rows: Sequence[AnnotationRow], out: Path, revision: str = "1"
 ) -> list[Path]:
     """Write `baseline__Human/REVISION/Task.json` of every dataset that somebody annotated, and `model_meta.json`, below
     `out`; return the files. Raises UsageError for a revision that is no plain name."""

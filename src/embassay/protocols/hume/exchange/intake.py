@@ -156,9 +156,7 @@ def collect_checked_profiles(
                 file.count_left_out_answer("profiles that the study does not ask for")
                 continue
             if not name:
-                raise at.make_data_error(
-                    "no annotator is named", mend="Name the annotator: --annotator NAME."
-                )
+                raise at.make_data_error("no annotator is named", mend="Name the annotator: --annotator NAME.")
             try:
                 profiles.setdefault(name, {}).update(check_annotator_profile_answers(folder.study, profile))
             except DataError as error:
@@ -178,9 +176,7 @@ def count_overwritten_rows(folder: StudyFolder, rows: Sequence[AnnotationRow], *
             mend="Import under another name: --annotator OLD=NEW.",
         )
     before = {
-        (row.annotator_id, row.item_id): path
-        for path, held in read_annotation_files(folder).items()
-        for row in held
+        (row.annotator_id, row.item_id): path for path, held in read_annotation_files(folder).items() for row in held
     }
     again = [key for key in before if key in new]
     if again and not replace:
@@ -361,16 +357,10 @@ def import_files(
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in _count_left_out_answers(taken).items())
         raise DataError("No answers to import", path=files[0], found=why, mend="Pass files with answers.")
-    rows = convert_imported_answers_to_rows(
-        folder, [answer for answer in answers if not answer.decides], names
-    )
-    decided = convert_imported_answers_to_rows(
-        folder, [answer for answer in answers if answer.decides], names
-    )
+    rows = convert_imported_answers_to_rows(folder, [answer for answer in answers if not answer.decides], names)
+    decided = convert_imported_answers_to_rows(folder, [answer for answer in answers if answer.decides], names)
     said = collect_checked_profiles(folder, taken, names)
-    with RunFolder(
-        study / ANNOTATIONS / ".import"
-    ).hold_folder_lock():  # two at once would miss each other's answers
+    with RunFolder(study / ANNOTATIONS / ".import").hold_folder_lock():  # two at once would miss each other's answers
         before = _list_study_annotator_ids(folder)
         written, replaced = _save_answers_and_decisions(folder, rows, decided, before, replace=replace)
         if said:
@@ -426,9 +416,7 @@ def _save_answers_and_decisions(
     return written, replaced
 
 
-def _count_annotator_task_answers(
-    folder: StudyFolder, rows: Sequence[AnnotationRow]
-) -> dict[tuple[str, str], int]:
+def _count_annotator_task_answers(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[str, str], int]:
     tasks = {item.id: item.task for item in folder.items}
     return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
@@ -441,9 +429,7 @@ def _list_study_annotator_ids(folder: StudyFolder) -> set[str]:
     return {row.annotator_id for row in rows}
 
 
-def _describe_unused_annotator_names(
-    names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]
-) -> list[str]:
+def _describe_unused_annotator_names(names: AnnotatorNameRules, answers: Sequence[AnswerFromFile]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
     notes = [f"no file contains the annotator {old}" for old in names.renamed if old not in seen]

@@ -45,14 +45,7 @@ def label_studio_config(task: StudyTask) -> str:
     for name, told in ((FLAG, "If it is broken or cannot be judged, why?"), (COMMENT, "Comment")):
         _add_xml_tag(view, "Header", value=told, size="5")
         _add_xml_tag(
-            view,
-            "TextArea",
-            name=name,
-            toName=first,
-            maxSubmissions="1",
-            editable="true",
-            rows="1",
-            required="false",
+            view, "TextArea", name=name, toName=first, maxSubmissions="1", editable="true", rows="1", required="false"
         )
     ET.indent(view)
     return ET.tostring(view, encoding="unicode") + "\n"
@@ -170,16 +163,11 @@ def read_label_studio_answers(path: Path, folder: StudyFolder) -> AnswersReadFro
         item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.make_data_error(
-                "its item is not in the study",
-                expected=f"its id as {ITEM}",
-                found=repr(item)[:60],
-                mend=_MEND,
+                "its item is not in the study", expected=f"its id as {ITEM}", found=repr(item)[:60], mend=_MEND
             )
         if entry.get("predictions"):
             taken.count_left_out_answer("predictions of a model")
-        _collect_answers_of_task_annotations(
-            entry, folder.task(items[item].task), items[item].payload, item, at, taken
-        )
+        _collect_answers_of_task_annotations(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
@@ -236,12 +224,8 @@ def _read_answer_from_annotation(
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.make_data_error("its result is not a list of objects", mend=_MEND)
-    answers = {
-        str(result.get("from_name")): _read_label_studio_answer_value(result, at) for result in results
-    }
-    meta: Mapping[str, Any] = next(
-        (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
-    )
+    answers = {str(result.get("from_name")): _read_label_studio_answer_value(result, at) for result in results}
+    meta: Mapping[str, Any] = next((result["meta"] for result in results if isinstance(result.get("meta"), dict)), {})
     flag, comment = (str(answers.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
     value = None if skipped else _read_answer_value(task, payload, answers, at)
@@ -279,9 +263,7 @@ def _read_answer_value(
     if task.family == "classification" and value is not None:
         # An alias is always text there, and a label may be a number here.
         values = {str(label.value): label.value for label in task.labels}
-        return values.get(
-            str(value), next((label.value for label in task.labels if label.name == value), value)
-        )
+        return values.get(str(value), next((label.value for label in task.labels if label.name == value), value))
     if task.family == "sts" and isinstance(value, str):
         # Without its alias, a choice is the level with its meaning.
         return value.partition(":")[0]
@@ -304,28 +286,20 @@ def _read_document_marks(n: int, answers: Mapping[str, Any], at: LocationInFile)
 def _label_studio_user_name(completed_by: Any) -> str:
     """A user as Label Studio says it: a number, or an object with an e-mail address."""
     if isinstance(completed_by, Mapping):
-        names: Sequence[Any] = [
-            completed_by.get("email"),
-            completed_by.get("username"),
-            completed_by.get("id"),
-        ]
+        names: Sequence[Any] = [completed_by.get("email"), completed_by.get("username"), completed_by.get("id")]
         return next((str(name) for name in names if name), "")
     return "" if completed_by in (None, "") else str(completed_by)
 
 
 def _parse_annotation_seconds(value: Any) -> float | None:
-    good = (
-        isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    )
+    good = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     return float(value) if good else None
 
 
 Plain = dict[str, Any]
 
 
-def label_studio_tasks(
-    task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()
-) -> list[Plain]:
+def label_studio_tasks(task: StudyTask, items: Iterable[StudyItem], rows: Sequence[AnnotationRow] = ()) -> list[Plain]:
     """One task per item: `data` is what is shown, with the item's id; `annotations` are those of `rows`.
 
     A user there is a number or an e-mail address, which an annotator's id is not: it goes into `meta` of every result,
@@ -350,9 +324,7 @@ def _make_label_studio_data(task: StudyTask, item: StudyItem) -> Plain:
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
-def _make_label_studio_annotations(
-    task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool
-) -> Plain:
+def _make_label_studio_annotations(task: StudyTask, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
     return {"annotations": [_build_annotation(task, row) for row in rows]} if with_answers else {}
 
 

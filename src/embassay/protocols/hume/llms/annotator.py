@@ -141,13 +141,7 @@ class LlmAnnotator:
     """`chat` as an annotator by the name `name`; `seed` names its draws."""
 
     def __init__(
-        self,
-        chat: CachedChatModel,
-        mode: Mode,
-        options: LlmAnnotatorOptions,
-        *,
-        seed: int = 1337,
-        name: str = "",
+        self, chat: CachedChatModel, mode: Mode, options: LlmAnnotatorOptions, *, seed: int = 1337, name: str = ""
     ) -> None:
         self.chat, self.mode, self.options, self._seed = chat, mode, options, seed
         self.name = name or chat.name
@@ -164,10 +158,7 @@ class LlmAnnotator:
     def question(self, ask: ItemAnnotationRequest) -> ChatQuestion:
         """Build the first question to the model about an item."""
         return self._build_question(
-            ask,
-            build_item_messages(ask.task, self.mode, ask.item.payload),
-            0,
-            self._build_answer_format_of_item(ask),
+            ask, build_item_messages(ask.task, self.mode, ask.item.payload), 0, self._build_answer_format_of_item(ask)
         )
 
     def answers(
@@ -229,14 +220,10 @@ class LlmAnnotator:
             return self._make_llm_answer_row(ask, tried, "ok", read.value)
         # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
-        tried.add_rejection_to_conversation(
-            read.lacking, f"of the letters {read.lacking}; give each exactly once"
-        )
+        tried.add_rejection_to_conversation(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
 
-    def _make_row_after_giving_up(
-        self, ask: ItemAnnotationRequest, tried: _AnnotationAttempts
-    ) -> LlmAnswerRow:
+    def _make_row_after_giving_up(self, ask: ItemAnnotationRequest, tried: _AnnotationAttempts) -> LlmAnswerRow:
         if tried.best is not None:
             return self._make_llm_answer_row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._make_llm_answer_row(ask, tried, "unparsed", reason=tried.reason)
@@ -272,9 +259,7 @@ class LlmAnnotator:
         reason: str = "",
     ) -> LlmAnswerRow:
         used = tried.usage
-        usd = (
-            None if self.token_price is None else self.token_price.usd(used.input_tokens, used.output_tokens)
-        )
+        usd = None if self.token_price is None else self.token_price.usd(used.input_tokens, used.output_tokens)
         return LlmAnswerRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
             value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
@@ -329,15 +314,11 @@ def make_llm_answer_format(task: StudyTask, mode: Mode, payload: Mapping[str, An
     kind = choose_answer_kind(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return LlmAnswerFormat(
-            _make_answer_model_class(LABEL, str, named), partial(_parse_label_answer, task)
-        )
+        return LlmAnswerFormat(_make_answer_model_class(LABEL, str, named), partial(_parse_label_answer, task))
     if kind == "sts":
         scale = task.scale or RatingScale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return LlmAnswerFormat(
-            _make_answer_model_class(RATING, float, ends), partial(_parse_rating_answer, scale)
-        )
+        return LlmAnswerFormat(_make_answer_model_class(RATING, float, ends), partial(_parse_rating_answer, scale))
     names = make_letter_labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
@@ -461,9 +442,7 @@ def read_relevance_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     """
     said = _parse_document_letters_from_answer(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
-        raise UnreadableLlmAnswerError(
-            f"{_shorten_json(unknown[0])} is not a document: they are {', '.join(names)}"
-        )
+        raise UnreadableLlmAnswerError(f"{_shorten_json(unknown[0])} is not a document: they are {', '.join(names)}")
     return tuple(int(name in said) for name in names)
 
 

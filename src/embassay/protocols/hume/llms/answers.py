@@ -90,9 +90,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[A
             rows.append(row)
         kinds = {(row.model, row.mode) for row in rows}
         if len(kinds) > 1:
-            raise DataError(
-                "The file contains answers from several models or modes", path=path, mend="Split the file."
-            )
+            raise DataError("The file contains answers from several models or modes", path=path, mend="Split the file.")
         if rows:
             tables.append(AnswersOfOneLlm(rows[0].model, rows[0].mode, tuple(rows)))
     return tuple(tables)
@@ -156,9 +154,7 @@ class LlmAnswerFile:
                 if number == len(lines):
                     # No line end behind it: a crash cut it.
                     continue
-                raise DataError(
-                    "The line is not a valid answer", path=self.path, line=number, mend=_MEND
-                ) from None
+                raise DataError("The line is not a valid answer", path=self.path, line=number, mend=_MEND) from None
             if row.item_id not in self._order:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=self.path, line=number,
@@ -246,14 +242,10 @@ def score_llm_answers(task: TaskSpec, gold: Gold, rows: Sequence[LlmAnswerRow]) 
 
 def _find_mode_shared_by_answers(task: TaskSpec, rows: Sequence[LlmAnswerRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
-        raise UsageError(
-            f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
-        )
+        raise UsageError(f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}.")
     modes = {row.mode for row in rows}
     if len(modes) != 1:
-        raise UsageError(
-            f"{task.name} has answers in {len(modes)} modes.", mend="Pass the answers from one file only."
-        )
+        raise UsageError(f"{task.name} has answers in {len(modes)} modes.", mend="Pass the answers from one file only.")
     return modes.pop()
 
 
@@ -277,9 +269,7 @@ def _collect_scored_answers_of_run(
     by_run = {}
     for item, row in sorted(rows.items()):
         if item not in gold:
-            raise DataError(
-                f"Item {item} of {task.name} has no gold.", mend="Pass answers to items of this study."
-            )
+            raise DataError(f"Item {item} of {task.name} has no gold.", mend="Pass answers to items of this study.")
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
         by_run[item] = _convert_llm_answer_row_to_value(task, gold[item], mode, row)
@@ -292,9 +282,7 @@ def _convert_llm_answer_row_to_value(task: TaskSpec, gold: Any, mode: Mode, row:
         return _score_documents_by_order(row, len(gold), where)
     if row.status == "unparsed":
         return None if task.family == "classification" else (0,) * len(gold)
-    value = convert_value_for_scoring(
-        task, row.value, where, like=gold if task.family == "reranking" else None
-    )
+    value = convert_value_for_scoring(task, row.value, where, like=gold if task.family == "reranking" else None)
     if value is None:
         raise DataError(f"{where} has no value.", mend=f"An answer with status {row.status!r} needs a value.")
     return value
@@ -328,18 +316,13 @@ def _score_llm_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
         return scores
     labels = len({*true, *said})
     more = labels / (labels - 1)
-    return {
-        name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in scores.items()
-    }
+    return {name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in scores.items()}
 
 
-def _average_scores_by_item(
-    family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]
-) -> dict[str, float]:
+def _average_scores_by_item(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
     every = {
-        item: [_score_single_answer(family, gold[item], run[item]) for run in answers if item in run]
-        for item in items
+        item: [_score_single_answer(family, gold[item], run[item]) for run in answers if item in run] for item in items
     }
     return {item: math.fsum(values) / len(values) for item, values in every.items()}
 
@@ -357,6 +340,4 @@ def _explain_missing_score(task: TaskSpec, left_out: int, n: int, runs: Sequence
 
 
 def _average_scores_by_measure(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return (
-        {name: math.fsum(scores[name] for scores in every) / len(every) for name in every[0]} if every else {}
-    )
+    return {name: math.fsum(scores[name] for scores in every) / len(every) for name in every[0]} if every else {}

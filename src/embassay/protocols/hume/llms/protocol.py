@@ -114,9 +114,7 @@ def divide_task_items(
         item: _find_agreement_of_repeated_answers(family, drawn, options) for item, drawn in draws.items()
     }
     agreed = [item for item, state in why.items() if state == "agreed"]
-    size = (
-        min(len(agreed), max(options.least, math.ceil(options.check * len(agreed)))) if options.check else 0
-    )
+    size = min(len(agreed), max(options.least, math.ceil(options.check * len(agreed)))) if options.check else 0
     for place in seeded_order(agreed, options.seed, "hybrid", task)[:size]:
         why[agreed[place]] = "check"
     contradicted = _estimate_llm_people_contradiction_share(
@@ -152,17 +150,14 @@ def divide_study_tasks(
             else "No language model has answered this study"
         )
         mend = (
-            f"Choose one with --llm: {models}."
-            if models
-            else "Run embassay hume annotate STUDY --llm NAME --runs 3."
+            f"Choose one with --llm: {models}." if models else "Run embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
     people = read_answered_tasks(folder, folder.study.tasks, anyone=False)
     tasks = []
     for task in people:
         draws = next(
-            (drawn for llm_answers in every if (drawn := group_answers_of_runs_by_item(llm_answers, task))),
-            {},
+            (drawn for llm_answers in every if (drawn := group_answers_of_runs_by_item(llm_answers, task))), {}
         )
         if draws and task.task.family in FAMILIES:
             done = divide_task_items(task.task.name, task.task.family, draws, people_consensus(task), options)
@@ -256,9 +251,7 @@ def _explain_who_answers_task(trust: Trust | None, people: int, has_model: bool)
     return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
-def make_records_of_tasks_divided_with_llm(
-    tasks: Sequence[HybridTaskDivision],
-) -> tuple[TaskDividedWithLlm, ...]:
+def make_records_of_tasks_divided_with_llm(tasks: Sequence[HybridTaskDivision]) -> tuple[TaskDividedWithLlm, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         TaskDividedWithLlm(
@@ -280,8 +273,7 @@ def make_records_of_tasks_divided_with_llm(
 def write_hybrid_answers(path: Path, tasks: Sequence[HybridTaskDivision]) -> None:
     """A line per item: task, whose it is and why, and its value, null while it waits for people."""
     lines = (
-        format_value_as_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)})
-        + "\n"
+        format_value_as_json({"task": task.task, "item_id": item, "why": why, "value": task.values.get(item)}) + "\n"
         for task in tasks
         for item, why in task.why.items()
     )
@@ -327,9 +319,7 @@ def _find_agreement_of_repeated_answers(
     if any(draw is None for draw in draws):
         return "unread"
     if family == "sts":
-        return (
-            "agreed" if max(map(float, draws)) - min(map(float, draws)) <= options.tolerance else "disagree"
-        )
+        return "agreed" if max(map(float, draws)) - min(map(float, draws)) <= options.tolerance else "disagree"
     return "agreed" if len(set(map(str, draws))) == 1 else "disagree"
 
 
@@ -344,8 +334,7 @@ def _estimate_llm_people_contradiction_share(
     if not answered:
         return None
     wrong = sum(
-        _do_answers_differ(family, pool_item_answers(family, draws[item]), people[item], options)
-        for item in answered
+        _do_answers_differ(family, pool_item_answers(family, draws[item]), people[item], options) for item in answered
     )
     return wilson(wrong / len(answered), len(answered))
 
@@ -431,18 +420,13 @@ def annotate(
 
 
 @contextmanager
-def _hold_study_spending_and_ledger(
-    study: Path, max_usd: float | None
-) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
+def _hold_study_spending_and_ledger(study: Path, max_usd: float | None) -> Iterator[tuple[RunSpendingJournal, Ledger]]:
     """Open the study's record of spending and its ledger, held by one process at a time."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.hold_folder_lock():
         spending = RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))
         with closing(spending):
-            yield (
-                spending,
-                Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending),
-            )
+            yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending))
 
 
 def _open_llm_answer_file(work: LlmAnnotationWork, annotator: LlmAnnotator, *, fresh: bool) -> LlmAnswerFile:
@@ -545,10 +529,7 @@ class LlmAnnotationWork:
         """Bytes of the longest question."""
         mode = self.request.mode
         return max(
-            sum(
-                len(message.content.encode())
-                for message in build_item_messages(ask.task, mode, ask.item.payload)
-            )
+            sum(len(message.content.encode()) for message in build_item_messages(ask.task, mode, ask.item.payload))
             for task in self.tasks
             for ask in self.list_annotation_requests(task)
         )
@@ -589,9 +570,7 @@ def plan_annotation_work(folder: StudyFolder, request: AnnotateRequest) -> LlmAn
     return LlmAnnotationWork(folder, request, can, left_out)
 
 
-def open_llm_annotators(
-    work: LlmAnnotationWork, ledger: Ledger, cache: ChatAnswerCache
-) -> list[LlmAnnotator]:
+def open_llm_annotators(work: LlmAnnotationWork, ledger: Ledger, cache: ChatAnswerCache) -> list[LlmAnnotator]:
     """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
     without a price where the cost is limited; ModelError where a key or a package is missing."""
     request = work.request
@@ -652,12 +631,8 @@ def _forecast_llm_annotation_cells(
             if not annotator.chat.is_answer_cached(annotator.question(ask))
         ]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(
-            estimate_server_tokens([message.content for message in asked.messages]) for asked in questions
-        )
-        written = sum(
-            ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
-        )
+        read = sum(estimate_server_tokens([message.content for message in asked.messages]) for asked in questions)
+        written = sum(ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left)
         model: Any = annotator.chat.model
         cells.append(
             CellForecast(

@@ -86,9 +86,7 @@ def convert_results_to_dataset_records(
 def _map_scores_by_dataset_language(matrix: ModelAndPeopleScores) -> dict[tuple[str, str], dict[str, float]]:
     """The score of every system, by dataset and language."""
     columns = zip(matrix.pairs, matrix.values.T.tolist(), strict=True)
-    return {
-        (pair.dataset, pair.lang): dict(zip(matrix.models, scores, strict=True)) for pair, scores in columns
-    }
+    return {(pair.dataset, pair.lang): dict(zip(matrix.models, scores, strict=True)) for pair, scores in columns}
 
 
 def _make_dataset_language_record(
@@ -225,12 +223,10 @@ def narrow_study_to_available_pairs(
         raise DataError("No model in the results covers all pairs that people annotated", mend=_MEND)
     _check_unique_model_names(kept)
     left = len(study.pairs) - len(pairs)
-    notes = [
-        f"{left} of {len(study.pairs)} pairs are left out because the results have no human scores for them."
-    ] * (left > 0)
-    notes += [
-        _explain_left_out_model(name, missing, len(pairs)) for name, missing in lacking.items() if missing
-    ]
+    notes = [f"{left} of {len(study.pairs)} pairs are left out because the results have no human scores for them."] * (
+        left > 0
+    )
+    notes += [_explain_left_out_model(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
     datasets = tuple(
         replace(dataset, pairs=tuple(pair for pair in dataset.pairs if (pair.dataset, pair.lang) in pairs))
         for dataset in study.datasets
@@ -249,23 +245,18 @@ def replace_human_scores_by_rule(
     if aggregation == "pooled":
         families = ", ".join(sorted(POOLED_FIRST))
         raise UsageError(
-            "Result files contain no answers to pool.",
-            mend=f"Use paper (which pools {families}), mean or first.",
+            "Result files contain no answers to pool.", mend=f"Use paper (which pools {families}), mean or first."
         )
     # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in select_human_evaluations_by_revision(evaluations, study)}
-    return tuple(
-        _rescore_people_by_rule(row, aggregation) if id(row) in people else row for row in evaluations
-    )
+    return tuple(_rescore_people_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
 
 
 def _rescore_people_by_rule(evaluation: PublishedEvaluation, aggregation: Aggregation) -> PublishedEvaluation:
     scores = evaluation.main_scores_per_annotator
     if len(scores) < 2:
         return evaluation
-    return replace(
-        evaluation, main_score=scores[0] if aggregation == "first" else math.fsum(scores) / len(scores)
-    )
+    return replace(evaluation, main_score=scores[0] if aggregation == "first" else math.fsum(scores) / len(scores))
 
 
 def _check_unique_model_names(models: Sequence[PaperEmbeddingModel]) -> None:
@@ -285,9 +276,7 @@ def _has_main_score(evaluation: PublishedEvaluation) -> bool:
 def _count_pairs_without_model_score(
     evaluations: Sequence[PublishedEvaluation], model: PaperEmbeddingModel, pairs: set[tuple[str, str]]
 ) -> int:
-    mine = index_evaluations_by_pair(
-        row for row in evaluations if row.system == model.name and _has_main_score(row)
-    )
+    mine = index_evaluations_by_pair(row for row in evaluations if row.system == model.name and _has_main_score(row))
     return len(pairs - mine.keys())
 
 
@@ -297,12 +286,8 @@ def _explain_left_out_model(name: str, missing: int, pairs: int) -> str:
     return f"{name} is left out because it lacks {missing} of {pairs} pairs, so its mean is not comparable."
 
 
-def _describe_human_revision_or_systems(
-    evaluations: Sequence[PublishedEvaluation], study: PublishedStudy
-) -> str:
-    revisions = sorted(
-        {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
-    )
+def _describe_human_revision_or_systems(evaluations: Sequence[PublishedEvaluation], study: PublishedStudy) -> str:
+    revisions = sorted({evaluation.revision for evaluation in evaluations if evaluation.system == study.human})
     if revisions:
         return f"{study.human} in revision {', '.join(revisions)}"
     names = sorted({evaluation.system for evaluation in evaluations})
@@ -328,9 +313,7 @@ def convert_pairs_to_study(
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        PaperDataset(
-            name, name, own[0].family, METRICS[own[0].family], tuple(map(_convert_to_paper_pair, own))
-        )
+        PaperDataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_convert_to_paper_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(

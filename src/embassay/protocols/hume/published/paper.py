@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from embassay.errors import DataError
 from embassay.protocols.hume.study import Family
 from embassay.protocols.mteb.survey import MAIN as MAIN_SCORE
-from embassay.protocols.mteb.survey import (
-    MEND,
-    find_model_of_results_folder,
-    list_result_files,
-    read_json_file,
-)
+from embassay.protocols.mteb.survey import MEND, find_model_of_results_folder, list_result_files, read_json_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -265,9 +260,7 @@ def _read_entry_evaluation(
             raise _make_entry_error(path, number, f"has no {key}", entry.get(key))
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
-        raise _make_entry_error(
-            path, number, "has scores or an agreement that is not an object", entry.get("scores")
-        )
+        raise _make_entry_error(path, number, "has scores or an agreement that is not an object", entry.get("scores"))
     dataset = study.dataset(entry["task"])
     return PublishedEvaluation(
         system=entry["model"],
@@ -277,9 +270,7 @@ def _read_entry_evaluation(
         subset=str(entry.get("hf_subset", "default")),
         main_score=_read_main_score(entry, path, number),
         metrics=_keep_number_fields(scores),
-        experiments=tuple(
-            _keep_number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)
-        ),
+        experiments=tuple(_keep_number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)),
         agreement=_keep_number_fields(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,
@@ -384,9 +375,7 @@ def long_frame(evaluations: Iterable[PublishedEvaluation]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _flatten_evaluation_scores(
-    evaluation: PublishedEvaluation,
-) -> Iterable[tuple[str | int | float | None, ...]]:
+def _flatten_evaluation_scores(evaluation: PublishedEvaluation) -> Iterable[tuple[str | int | float | None, ...]]:
     key = (evaluation.system, evaluation.revision, evaluation.dataset, evaluation.subset, evaluation.lang)
     parts: list[tuple[str, int | None, Mapping[str, float]]] = [
         ("score", None, {**evaluation.metrics, MAIN_SCORE: evaluation.main_score}),

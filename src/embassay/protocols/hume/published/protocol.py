@@ -32,13 +32,7 @@ from embassay.protocols.hume.published.standings import (
     percent_of_human,
 )
 from embassay.protocols.hume.published.tables import build_all_paper_tables, read_llm_scores
-from embassay.protocols.hume.record import (
-    DatasetLanguageRecord,
-    Summary,
-    SystemKind,
-    SystemScore,
-    write_summary,
-)
+from embassay.protocols.hume.record import DatasetLanguageRecord, Summary, SystemKind, SystemScore, write_summary
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
     ComparedSystem,
@@ -124,9 +118,7 @@ def read_published_results(request: PublishedRequest) -> PublishedResults:
     else:
         study = derive_study_from_results(evaluations, study.human)
     held, notes = narrow_study_to_available_pairs(evaluations, study, request.models)
-    llms = (
-        read_llm_scores(_list_llm_score_table_paths(request.llm_scores), held) if request.llm_scores else None
-    )
+    llms = read_llm_scores(_list_llm_score_table_paths(request.llm_scores), held) if request.llm_scores else None
     more = list_systems_outside_study(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Omitted from all tables because they are not in the study: {', '.join(more)}.")
@@ -157,9 +149,7 @@ def add_evaluated_systems_to_published(found: PublishedResults, own: EvaluatedSy
     return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
 
 
-def _read_requested_evaluations(
-    request: PublishedRequest, study: PublishedStudy
-) -> tuple[PublishedEvaluation, ...]:
+def _read_requested_evaluations(request: PublishedRequest, study: PublishedStudy) -> tuple[PublishedEvaluation, ...]:
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
@@ -190,9 +180,7 @@ def published_summary(found: PublishedResults, request: PublishedRequest) -> Sum
     )
 
 
-def _add_system_scores_to_dataset_record(
-    pair: DatasetLanguageRecord, own: EvaluatedSystems
-) -> DatasetLanguageRecord:
+def _add_system_scores_to_dataset_record(pair: DatasetLanguageRecord, own: EvaluatedSystems) -> DatasetLanguageRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
     human = pair.human.value
     scores = [
@@ -210,9 +198,7 @@ def _add_system_scores_to_dataset_record(
 
 def list_published_models_and_llms(found: PublishedResults) -> tuple[ComparedSystem, ...]:
     """The models, and language models, which have no scores on clustering."""
-    models = [
-        ComparedSystem(model.short, "embedding", model.parameters_millions) for model in found.study.models
-    ]
+    models = [ComparedSystem(model.short, "embedding", model.parameters_millions) for model in found.study.models]
     names = found.llms.models if found.llms else ()
     return (*models, *(ComparedSystem(name, "llm", None, False, LLM) for name in names))
 
@@ -242,14 +228,10 @@ def _list_llm_score_table_paths(given: Sequence[str]) -> list[Path]:
     for entry in map(Path, given):
         if not entry.exists():
             raise DataError(
-                "There is no such file or folder",
-                path=entry,
-                mend=f"Pass a CSV file that begins with {_HEADER}...",
+                "There is no such file or folder", path=entry, mend=f"Pass a CSV file that begins with {_HEADER}..."
             )
         of_path = (
-            sorted(path for path in entry.glob("*.csv") if _has_llm_table_header(path))
-            if entry.is_dir()
-            else [entry]
+            sorted(path for path in entry.glob("*.csv") if _has_llm_table_header(path)) if entry.is_dir() else [entry]
         )
         if not of_path:
             raise DataError(

@@ -101,9 +101,7 @@ class SystemRankByMean:
 def rank_people_on_every_pair(matrix: ModelAndPeopleScores) -> tuple[PeopleAmongModelsOnPair, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
-        raise UsageError(
-            "There is no model to compare people with.", mend="Pass results of at least one model."
-        )
+        raise UsageError("There is no model to compare people with.", mend="Pass results of at least one model.")
     columns = zip(matrix.pairs, matrix.human.tolist(), matrix.values.T.tolist(), strict=True)
     return tuple(
         rank_people_on_pair(pair, human, dict(zip(matrix.models, scores, strict=True)))
@@ -140,21 +138,15 @@ def compare_people_with_models(summary: Summary) -> tuple[PairWithPeopleRank, ..
     return tuple(PairWithPeopleRank(pair, _rank_people_among_models(pair, ranked)) for pair in summary.pairs)
 
 
-def _rank_people_among_models(
-    pair: DatasetLanguageRecord, ranked: Collection[str]
-) -> PeopleAmongModelsOnPair | None:
+def _rank_people_among_models(pair: DatasetLanguageRecord, ranked: Collection[str]) -> PeopleAmongModelsOnPair | None:
     # Who has no rank stands beside: people are not held against it.
-    entered = (
-        [row for row in pair.list_model_and_llm_scores if row.system in ranked] if ranked else pair.models
-    )
+    entered = [row for row in pair.list_model_and_llm_scores if row.system in ranked] if ranked else pair.models
     scores = {row.system: row.score.value for row in entered if row.score.value is not None}
     human = pair.human.value
     return rank_people_on_pair(pair, human, scores) if scores and human is not None else None
 
 
-def count_people_wins_by_group(
-    ranks: Sequence[PeopleAmongModelsOnPair], by: By = "all"
-) -> tuple[PeopleWinCount, ...]:
+def count_people_wins_by_group(ranks: Sequence[PeopleAmongModelsOnPair], by: By = "all") -> tuple[PeopleWinCount, ...]:
     """Wins against best, median and mean in every group of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
@@ -178,11 +170,7 @@ def rank_models_by_mean_score(
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
     Source: spec hume, section 8 and ambiguity 14.
     """
-    means = (
-        matrix.average_scores_over_pairs()
-        if weighting == "pairs"
-        else _average_dataset_means_by_system(matrix)
-    )
+    means = matrix.average_scores_over_pairs() if weighting == "pairs" else _average_dataset_means_by_system(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
         SystemRankByMean(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
@@ -203,8 +191,9 @@ def _make_dataset_filter(name: str) -> Callable[[AnyPair], bool]:
 def name_pair_difficulty_for_people(human: float) -> Difficulty:
     """Name a pair's difficulty for people: easy from 0.7, hard below 0.5, else moderate.
 
-    >>> name_pair_difficulty_for_people(0.7), name_pair_difficulty_for_people(0.5),
-    name_pair_difficulty_for_people(0.49) ('easy', 'moderate', 'hard')
+    >>> name_pair_difficulty_for_people(0.7), name_pair_difficulty_for_people(
+    ...     0.5), name_pair_difficulty_for_people(0.49)
+    ('easy', 'moderate', 'hard')
     """
     return "easy" if human >= EASY else "moderate" if human >= HARD else "hard"
 
@@ -234,9 +223,7 @@ class ModelAndPeopleScores:
         """The positions of the pairs that a condition selects."""
         return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
 
-    def average_scores_over_pairs(
-        self, wanted: Callable[[AnyPair], bool] = lambda _: True
-    ) -> dict[str, float]:
+    def average_scores_over_pairs(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
         """Average every model's and last people's scores over the wanted pairs; NaN over none."""
         # A mean over no pair is not 0.
         at = self.where(wanted)
@@ -261,8 +248,7 @@ def build_score_matrix(
     """
     study, every = study or load_hume_paper_study(), list(evaluations)
     groups = {
-        model.short: [evaluation for evaluation in every if evaluation.system == model.name]
-        for model in study.models
+        model.short: [evaluation for evaluation in every if evaluation.system == model.name] for model in study.models
     }
     groups[HUMAN] = select_human_evaluations_by_revision(every, study)
     rows = {name: _list_system_scores_on_all_pairs(name, own, study.pairs) for name, own in groups.items()}
@@ -299,9 +285,7 @@ def index_evaluations_by_pair(
 def _list_system_scores_on_all_pairs(
     name: str, evaluations: Sequence[PublishedEvaluation], pairs: Sequence[PaperDatasetInOneLanguage]
 ) -> list[float]:
-    scores = {
-        key: evaluation.main_score for key, evaluation in index_evaluations_by_pair(evaluations).items()
-    }
+    scores = {key: evaluation.main_score for key, evaluation in index_evaluations_by_pair(evaluations).items()}
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(

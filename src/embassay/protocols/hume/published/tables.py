@@ -48,12 +48,7 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import (
-    OF_PAIR,
-    OwnScores,
-    make_pair_trust_flags_table,
-    printed_people_table,
-)
+from embassay.protocols.hume.tables import OF_PAIR, OwnScores, make_pair_trust_flags_table, printed_people_table
 from embassay.protocols.kernel.tables import (
     ColumnTable,
     ComputedColumn,
@@ -117,9 +112,7 @@ def _parse_llm_score_table(path: Path) -> tuple[list[str], Iterable[tuple[int, l
     return header, body
 
 
-def _find_pair_of_row(
-    cells: Sequence[str], study: PublishedStudy, path: Path, line: int
-) -> PaperDatasetInOneLanguage:
+def _find_pair_of_row(cells: Sequence[str], study: PublishedStudy, path: Path, line: int) -> PaperDatasetInOneLanguage:
     pair = study.pair(cells[0], convert_to_iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
@@ -137,12 +130,7 @@ def _parse_score_in_points(text: str, path: Path, line: int) -> float:
         value = np.nan
     if not -100 <= value <= 100:
         raise DataError(
-            "A score is not a valid number",
-            path=path,
-            line=line,
-            expected="-100 to 100",
-            found=text,
-            mend=_MEND,
+            "A score is not a valid number", path=path, line=line, expected="-100 to 100", found=text, mend=_MEND
         )
     return value
 
@@ -172,8 +160,7 @@ def correlate_people_with_each_llm(
     mean = llms.values[theirs].mean(axis=0)
     series = [*zip(llms.models, llms.values, strict=True), (AVERAGE_LLM, mean)]
     return tuple(
-        PeopleLlmCorrelation(name, compute_spearman_correlation(llms.human, values))
-        for name, values in series
+        PeopleLlmCorrelation(name, compute_spearman_correlation(llms.human, values)) for name, values in series
     )
 
 
@@ -209,9 +196,7 @@ def _make_score_column(heading: str, system: str) -> ComputedColumn:
     return make_percentage_point_column(heading, lambda row: row.scores.get(system))
 
 
-def family_scores_table(
-    llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores | None = None
-) -> ColumnTable:
+def family_scores_table(llms: ModelAndPeopleScores, matrix: ModelAndPeopleScores | None = None) -> ColumnTable:
     """Table 2: people and LLMs by family, and over all their pairs; with `matrix` the best embedding model of each.
 
     The average is over pairs, not over families. Source: FINDINGS, HUME 8.
@@ -249,21 +234,15 @@ def pair_score_table(llms: ModelAndPeopleScores, family: Family) -> ColumnTable:
     ]
     # A family without a pair has no mean, not one of 0.
     rows.append(
-        PeopleAndLlmScoreRow(
-            AVERAGE, llms.average_scores_over_pairs(_make_family_filter(family)) if rows else {}
-        )
+        PeopleAndLlmScoreRow(AVERAGE, llms.average_scores_over_pairs(_make_family_filter(family)) if rows else {})
     )
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
     title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
-    return ColumnTable.of(
-        name, title, rows, text("dataset", "name"), text("lang"), *_people_and_llm_columns(llms)
-    )
+    return ColumnTable.of(name, title, rows, text("dataset", "name"), text("lang"), *_people_and_llm_columns(llms))
 
 
-def best_embedding_model(
-    matrix: ModelAndPeopleScores | None, family: Family
-) -> tuple[float | None, str | None]:
+def best_embedding_model(matrix: ModelAndPeopleScores | None, family: Family) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
     means = matrix.average_scores_over_pairs(_make_family_filter(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
@@ -463,9 +442,7 @@ def group_scores_by_system(own: Iterable[PublishedEvaluation]) -> OwnScores:
     return of
 
 
-def add_complete_systems_to_study(
-    study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()
-) -> PublishedStudy:
+def add_complete_systems_to_study(study: PublishedStudy, own: OwnScores, apart: Collection[str] = ()) -> PublishedStudy:
     """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
     complete = tuple(
@@ -479,9 +456,7 @@ def add_complete_systems_to_study(
 def _add_own_llm_scores(llms: ModelAndPeopleScores, own: OwnScores) -> ModelAndPeopleScores:
     """The scores of language models with further columns, those of `own` on the same pairs."""
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
-    return llms.add_models_to_score_matrix(
-        {name: [scores[key] for key in keys] for name, scores in own.items()}
-    )
+    return llms.add_models_to_score_matrix({name: [scores[key] for key in keys] for name, scores in own.items()})
 
 
 def make_system_mean_score_table(matrix: ModelAndPeopleScores) -> ColumnTable:
@@ -505,10 +480,7 @@ def make_human_gap_and_rank_table(ranks: Sequence[PeopleAmongModelsOnPair]) -> C
         *OF_PAIR,
         *map(make_percentage_point_column, ("human", "best", "median", "mean", "worst")),
         text("best_model"),
-        *(
-            make_percentage_point_column(f"gap_{name}", methodcaller("gap", name), "signed")
-            for name in REFERENCES
-        ),
+        *(make_percentage_point_column(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
         whole_number_column("human_rank", "rank"),
         number_column("position"),
         number_column("best_percent_of_human", decimals=1),

@@ -19,13 +19,7 @@ from embassay.protocols.hume.published.standings import (
     rank_people_on_every_pair,
 )
 from embassay.protocols.hume.published.standings import rank_models_by_mean_score as ranked_places
-from embassay.protocols.hume.record import (
-    By,
-    DatasetLanguageRecord,
-    PeopleWinCount,
-    SystemKind,
-    SystemMeanAndRank,
-)
+from embassay.protocols.hume.record import By, DatasetLanguageRecord, PeopleWinCount, SystemKind, SystemMeanAndRank
 from embassay.protocols.hume.results.contestants import StudyEvaluationPlan, make_empty_estimate
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -86,12 +80,8 @@ def build_human_score_matrix(
 ) -> ModelAndPeopleScores:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = keep_pairs_with_human_score(pairs)
-    names = tuple(
-        row.system for row in contenders if row.ranked and has_score_on_every_pair(pairs, row.system)
-    )
-    values = np.array(
-        [[_find_score_on_pair(pair, name) for pair in held] for name in names], dtype=np.float64
-    )
+    names = tuple(row.system for row in contenders if row.ranked and has_score_on_every_pair(pairs, row.system))
+    values = np.array([[_find_score_on_pair(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return ModelAndPeopleScores(held, names, values.reshape(len(names), len(held)), human)
 
@@ -114,15 +104,8 @@ def rank_systems_by_mean(
         )
         for place in ranked_places(matrix)
     ]  # fmt: skip
-    rest = [
-        _make_unranked_place(held, contender, seed)
-        for contender in contenders
-        if contender.system not in rows
-    ]
-    return (
-        *first,
-        *sorted(rest, key=lambda place: -(place.mean.value if place.mean.value is not None else -9)),
-    )
+    rest = [_make_unranked_place(held, contender, seed) for contender in contenders if contender.system not in rows]
+    return (*first, *sorted(rest, key=lambda place: -(place.mean.value if place.mean.value is not None else -9)))
 
 
 def count_people_wins(matrix: ModelAndPeopleScores) -> tuple[PeopleWinCount, ...]:
@@ -144,12 +127,8 @@ def convert_spearman_to_estimate_or_reason(correlation: SpearmanCorrelation) -> 
     """A correlation over pairs; why there is none."""
     if correlation.rho is None:
         few = "fewer than three pairs have both an agreement value and a model"
-        return make_empty_estimate(
-            few if correlation.n < 3 else "agreement or lead does not vary", correlation.n
-        )
-    return Estimate(
-        value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation"
-    )
+        return make_empty_estimate(few if correlation.n < 3 else "agreement or lead does not vary", correlation.n)
+    return Estimate(value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation")
 
 
 def _estimate_mean_with_interval(values: Sequence[float], seed: int) -> Estimate:
@@ -167,9 +146,7 @@ def _estimate_mean_with_interval(values: Sequence[float], seed: int) -> Estimate
 def _make_unranked_place(
     held: Sequence[DatasetLanguageRecord], contender: ComparedSystem, seed: int
 ) -> SystemMeanAndRank:
-    values = [
-        value for value in (_find_score_on_pair(pair, contender.system) for pair in held) if value is not None
-    ]
+    values = [value for value in (_find_score_on_pair(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
     mean = (
@@ -196,9 +173,7 @@ def list_system_headlines_per_task(
 ) -> tuple[SystemStanding, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
     return tuple(
-        _list_headlines_by_family(
-            plan, records, [contender for contender in contenders if contender.kind != "llm"]
-        )
+        _list_headlines_by_family(plan, records, [contender for contender in contenders if contender.kind != "llm"])
     )
 
 
@@ -238,8 +213,7 @@ def _list_headlines_by_family(
                 )
             if len(of_family) > 1:
                 yield from (
-                    SystemStanding(family, name, MAIN[family], headline, group)
-                    for name, headline in of_family.items()
+                    SystemStanding(family, name, MAIN[family], headline, group) for name, headline in of_family.items()
                 )
 
 
@@ -253,9 +227,7 @@ def _make_headline_value_of_cell(record: CellRecord | None, system: str) -> Syst
     return SystemHeadlineValue.of(system, component, headline.method)
 
 
-def _average_headlines_over_tasks(
-    system: str, headlines: Mapping[str, SystemHeadlineValue]
-) -> SystemHeadlineValue:
+def _average_headlines_over_tasks(system: str, headlines: Mapping[str, SystemHeadlineValue]) -> SystemHeadlineValue:
     """The mean over tasks; without a value where one of them has none, or where no person has answered any."""
     if not headlines:
         return SystemHeadlineValue.none(system, "no task was answered by a person")

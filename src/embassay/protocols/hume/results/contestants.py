@@ -161,9 +161,7 @@ def answers_fingerprint(every: Iterable[AnsweredTask]) -> str:
     )
 
 
-def _list_annotator_work(
-    annotations: Sequence[Annotation], answers: Answers
-) -> Iterator[AnnotatorWorkStatistics]:
+def _list_annotator_work(annotations: Sequence[Annotation], answers: Answers) -> Iterator[AnnotatorWorkStatistics]:
     for name, given in answers.items():
         rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
@@ -200,9 +198,7 @@ class TaskWithCountedAnswers:
     def collect_all_counted_answers(self) -> PeopleAnswers:
         """All who answered enough."""
         of = self.of
-        return PeopleAnswers(
-            of.task.spec, of.gold, self.answers, self.aggregation_rule, self.request.human_ap_mode
-        )
+        return PeopleAnswers(of.task.spec, of.gold, self.answers, self.aggregation_rule, self.request.human_ap_mode)
 
     @cached_property
     def counted(self) -> PeopleAnswers:
@@ -229,9 +225,7 @@ class TaskWithCountedAnswers:
         """The human score by the rule of the request, with its interval."""
         score, n = self.people.score(self.aggregation_rule), len(self.counted.items)
         scores = [score] if self.aggregation_rule == "first" else self.people.main_score_per_annotator()
-        return human_score_interval(
-            self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator
-        )
+        return human_score_interval(self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator)
 
     def by(self, mode: ApMode) -> PeopleScores:
         """Score people with ties of marks read in this way."""
@@ -310,9 +304,7 @@ def make_llm_with_score_from_answers(answers: AnswersOfOneLlm, of: AnsweredTask)
     runs = len(llm.runs)
     method = "answers" + (f", mean of {runs} runs" if runs > 1 else "")
     if of.task.family == "reranking":
-        method = ("order of all documents" if answers.mode == "ranking" else "marks") + method[
-            len("answers") :
-        ]
+        method = ("order of all documents" if answers.mode == "ranking" else "marks") + method[len("answers") :]
     known = {item: value for item, value in given.items() if value is not None}
     return SystemWithScore(
         name,
@@ -445,9 +437,7 @@ def _make_system_score_compared_to_people(
     )
 
 
-def _score_contestant_on_counted_items(
-    counting: TaskWithCountedAnswers, contestant: SystemWithScore
-) -> Estimate:
+def _score_contestant_on_counted_items(counting: TaskWithCountedAnswers, contestant: SystemWithScore) -> Estimate:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
     if contestant.score.value is None or (contestant.kind != "llm" and not counting.has_uncounted_items):
         return contestant.score
@@ -465,9 +455,7 @@ def _score_contestant_on_counted_items(
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
         estimate = resample_statistics(score, len(items), counting.draws, within=within)[0]
-    method = ", ".join(
-        filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
-    )
+    method = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method)))
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
     value = estimate.value if counting.has_uncounted_items else contestant.score.value
     reason = "" if value is not None else estimate.reason or "the value is undefined"
@@ -538,19 +526,13 @@ def make_plan(
     llms = read_llm_answers(folder)
     files = [Path(answer) for answer in request.answers]
     # Answers of language models stand beside gold, with or without people.
-    answers = (
-        read_answered_tasks(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
-    )
+    answers = read_answered_tasks(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _plan_systems_beside_people(request, tokenizer, ledger)
     settings = StudyTaskEvaluationSettings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
-        data = (
-            models.load_task_data(folder.path, folder.study.content, task.name, settings)[0]
-            if systems
-            else None
-        )
+        data = models.load_task_data(folder.path, folder.study.content, task.name, settings)[0] if systems else None
         texts = list_texts_encoded_by_system(data) if systems else []
         datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
@@ -561,9 +543,7 @@ def make_plan(
             key = _hash_cell_dependencies(job, system, folder, tokenizer, fingerprint_training_data(data))
             units = len(texts) if system.kind == "embedding" else 0
             cells.append(
-                RunCell(
-                    task.family, task.name, system.name, key, units, job, remote=system.remote is not None
-                )
+                RunCell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
             )
     return StudyEvaluationPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),

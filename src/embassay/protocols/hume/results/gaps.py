@@ -69,11 +69,7 @@ class PeopleModelGapSlope:
 def gap_slopes_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
     models = [models for models in compare_people_with_models(summary) if models.standing]
-    warning = (
-        f" With only {len(models)} pairs, only large slopes can be detected."
-        if len(models) < FEW_PAIRS
-        else ""
-    )
+    warning = f" With only {len(models)} pairs, only large slopes can be detected." if len(models) < FEW_PAIRS else ""
     return ColumnTable.of(
         "hume_gaps",
         "HUME: properties associated with people minus the median model",

@@ -186,9 +186,7 @@ def describe_kind_of_answerers(of: Summary | DatasetLanguageRecord) -> str:
 
 
 def _iterate_overall_people_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
-    human = next(
-        (place for place in summary.places if place.kind == "human" and place.rank is not None), None
-    )
+    human = next((place for place in summary.places if place.kind == "human" and place.rank is not None), None)
     ranked = [place for place in summary.places if place.rank is not None and place.kind != "human"]
     if human is None or human.mean.value is None or human.rank is None or not ranked:
         return
@@ -205,24 +203,16 @@ def _iterate_overall_people_findings(summary: Summary, who: str) -> Iterator[Peo
     )
 
 
-def _list_findings_on_models_beyond_people(
-    every: Sequence[PairWithPeopleRank], who: str
-) -> Iterator[PeopleFinding]:
+def _list_findings_on_models_beyond_people(every: Sequence[PairWithPeopleRank], who: str) -> Iterator[PeopleFinding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
-        yield PeopleFinding(
-            f"Nothing can be compared because no pair has both a model and an interval of {who}."
-        )
+        yield PeopleFinding(f"Nothing can be compared because no pair has both a model and an interval of {who}.")
         return
     above = [
-        beside.pair
-        for beside in bounded
-        if _get_best_model_score_or_zero(beside) > (beside.pair.human.high or 0.0)
+        beside.pair for beside in bounded if _get_best_model_score_or_zero(beside) > (beside.pair.human.high or 0.0)
     ]
     below = [
-        beside.pair
-        for beside in bounded
-        if _get_best_model_score_or_zero(beside) < (beside.pair.human.low or 0.0)
+        beside.pair for beside in bounded if _get_best_model_score_or_zero(beside) < (beside.pair.human.low or 0.0)
     ]
     over = make_count_claim("above", len(above), len(bounded))
     under = make_count_claim("below", len(below), len(bounded))
@@ -261,17 +251,14 @@ def _agreement_findings(pairs: Sequence[DatasetLanguageRecord]) -> Iterator[Peop
         )
     if alone:
         unknown = make_count_claim("unknown agreement", alone, len(pairs))
-        yield PeopleFinding(
-            f"Agreement is unknown on {numbers.format_noun_count(unknown.n, 'pair')}.", (unknown,)
-        )
+        yield PeopleFinding(f"Agreement is unknown on {numbers.format_noun_count(unknown.n, 'pair')}.", (unknown,))
 
 
 def _list_pairs_won_by_people_findings(summary: Summary, who: str) -> Iterator[PeopleFinding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (
-            make_count_claim(f"people above {name}", won[name].wins, won[name].pairs)
-            for name in ("best", "median")
+            make_count_claim(f"people above {name}", won[name].wins, won[name].pairs) for name in ("best", "median")
         )
         yield PeopleFinding(
             f"{who.capitalize()} are above the best model on {best.n} of {best.of} pairs and "

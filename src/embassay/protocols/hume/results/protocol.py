@@ -29,18 +29,9 @@ from embassay.protocols.hume.record import (
     write_tasks_divided_with_llm,
 )
 from embassay.protocols.hume.results.conclusions import compare_systems, list_system_headlines_per_task
-from embassay.protocols.hume.results.contestants import (
-    TIMED,
-    StudyEvaluationPlan,
-    forecast_study_cell_costs,
-    make_plan,
-)
+from embassay.protocols.hume.results.contestants import TIMED, StudyEvaluationPlan, forecast_study_cell_costs, make_plan
 from embassay.protocols.hume.results.markdown import write_markdown_report
-from embassay.protocols.hume.results.summary import (
-    PROTOCOL,
-    make_study_summary_with_systems,
-    study_rows_beyond_cells,
-)
+from embassay.protocols.hume.results.summary import PROTOCOL, make_study_summary_with_systems, study_rows_beyond_cells
 from embassay.protocols.hume.results.tables import (
     note_simulated_annotators_in_table,
     study_tables,
@@ -78,9 +69,7 @@ class StudyScoringProtocol(EvaluationProtocol):
 
     def forecast_cost(self, plan: StudyEvaluationPlan, *, measure: bool = True) -> RunForecast:
         """The cost of every cell; a small run is done sooner than its systems are timed."""
-        return forecast_study_cell_costs(
-            plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED
-        )
+        return forecast_study_cell_costs(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
     def headline(self, plan: StudyEvaluationPlan, record: CellRecord) -> str:
         """Choose the main measure of the task's family."""
@@ -153,9 +142,7 @@ def score(
         raise UsageError("Score either a study or published results.", mend="Pass exactly one of the two.")
     plain = _convert_to_hashable_arguments(arguments)
     if results:
-        settings = (
-            {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
-        )
+        settings = {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
         published = make_request_from_call(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
             return write_published_run(published, Path(out))
@@ -262,17 +249,13 @@ def read_evaluated_systems(run: Run, items: Path, notes: Sequence[str]) -> Evalu
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return EvaluatedSystems(
-        systems, tuple(evaluations), (*notes, *_warn_of_other_item_counts(tasks.values()))
-    )
+    return EvaluatedSystems(systems, tuple(evaluations), (*notes, *_warn_of_other_item_counts(tasks.values())))
 
 
 def _convert_row_to_published_evaluation(row: ResultRow, task: StudyTask) -> PublishedEvaluation:
     assert row.value is not None
     name = _find_paper_dataset_of_task(task).name
-    return PublishedEvaluation(
-        row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value}
-    )
+    return PublishedEvaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
 
 
 def _warn_of_other_item_counts(tasks: Iterable[StudyTask]) -> Iterator[str]:
@@ -292,13 +275,10 @@ def _warn_of_other_item_counts(tasks: Iterable[StudyTask]) -> Iterator[str]:
 
 def _find_paper_dataset_of_task(task: StudyTask) -> PaperDataset:
     """The study's dataset that a task is the items of."""
-    dataset = _index_datasets_by_suite_member(load_hume_paper_study()).get(
-        task.source.dataset.partition("?")[0]
-    )
+    dataset = _index_datasets_by_suite_member(load_hume_paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
         raise DataError(
-            f"{task.source.dataset!r} is not one of HUME's datasets.",
-            mend="Pass the study of the hume suite.",
+            f"{task.source.dataset!r} is not one of HUME's datasets.", mend="Pass the study of the hume suite."
         )
     return dataset
 

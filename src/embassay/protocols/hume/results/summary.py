@@ -50,12 +50,7 @@ from embassay.protocols.hume.results.contestants import (
     make_system_with_score_from_cell,
     nan_to_none,
 )
-from embassay.protocols.hume.scoring import (
-    MAIN,
-    ScoresByMeasure,
-    keep_annotators_by_coverage,
-    people_agreement,
-)
+from embassay.protocols.hume.scoring import MAIN, ScoresByMeasure, keep_annotators_by_coverage, people_agreement
 from embassay.protocols.hume.study import Answers, StudyTask, Who
 from embassay.protocols.hume.tables import find_most_disputed_items
 from embassay.protocols.kernel.outcome import make_manifest_of_file_based_run
@@ -128,9 +123,7 @@ class _ResultRowsOfPair:
             yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
             share = Estimate(
-                value=score.among_people,
-                n=len(self.pair.annotators),
-                method="share of annotators who score lower",
+                value=score.among_people, n=len(self.pair.annotators), method="share of annotators who score lower"
             )
             yield self.row(score.system, "among_people", measure, share)
 
@@ -141,9 +134,7 @@ class _ResultRowsOfPair:
         pair = self.pair
         # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
-        method = ", ".join(
-            filter(None, (bar.method, _describe_simulated_annotators(kinds) if system == HUMAN else ""))
-        )
+        method = ", ".join(filter(None, (bar.method, _describe_simulated_annotators(kinds) if system == HUMAN else "")))
         return ResultRow(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
             bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else ""
@@ -192,9 +183,7 @@ def write_finished_run(
     folder.write_manifest({**done, **extra})
 
 
-OTHER_METHOD = (
-    "no vectors: classified and clustered by a different method, so not ranked with embedding models"
-)
+OTHER_METHOD = "no vectors: classified and clustered by a different method, so not ranked with embedding models"
 LLM = "language models are compared with people on the pairs they answered"
 
 
@@ -258,10 +247,7 @@ def list_study_contenders(plan: StudyEvaluationPlan) -> tuple[ComparedSystem, ..
         else ComparedSystem(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
         for system in plan.systems
     ]
-    return (
-        *of_systems,
-        *(ComparedSystem(llm_display_name(llm), "llm", None, False, LLM) for llm in plan.llms),
-    )
+    return (*of_systems, *(ComparedSystem(llm_display_name(llm), "llm", None, False, LLM) for llm in plan.llms))
 
 
 def _list_study_result_notes(
@@ -274,9 +260,7 @@ def _list_study_result_notes(
     if plan.request.aggregation == "pooled" and any(
         choose_aggregation_for_task_family(pair.family, "pooled") != "pooled" for pair in pairs
     ):
-        notes.append(
-            "Clusterings by several people cannot be pooled, so clustering shows the mean over annotators."
-        )
+        notes.append("Clusterings by several people cannot be pooled, so clustering shows the mean over annotators.")
     apart = [contender.system for contender in entered if contender.why_not == OTHER_METHOD]
     if apart:
         notes.append(f"{', '.join(apart)}: {OTHER_METHOD}.")
@@ -335,9 +319,7 @@ def _add_scores_to_dataset_record(
             "llms": tuple(system for system in systems if system.kind == "llm"),
             "difficulty": name_pair_difficulty_for_people(human.point),
             "trust": level,
-            "superhuman_on_noise": level == "low"
-            and best is not None
-            and _is_above_people_interval(best, human),
+            "superhuman_on_noise": level == "low" and best is not None and _is_above_people_interval(best, human),
             "advice": ADVICE if level == "low" else "",
             "need": _estimate_separation_need(counting, best, contestants),
         }

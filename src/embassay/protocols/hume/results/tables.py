@@ -94,9 +94,7 @@ class PeopleAndSystemTaskConditions(NamedTuple):
     like_for_like: bool
 
 
-def task_conditions_table(
-    tasks: Sequence[StudyTask], llms: Sequence[AnswersOfOneLlm], *, give_k: bool
-) -> ColumnTable:
+def task_conditions_table(tasks: Sequence[StudyTask], llms: Sequence[AnswersOfOneLlm], *, give_k: bool) -> ColumnTable:
     """Table `hume_conditions`: what people and systems were told and asked for in every task, and whether their scores
     are like for like (spec hume 11, 16)."""
     modes = {llm.mode for llm in llms}
@@ -127,9 +125,7 @@ def _iterate_task_scoring_conditions(
         yield PeopleAndSystemTaskConditions(task, "systems", words[told], words[give_k], told == give_k)
     elif task.family == "sts":
         scale = "a scale with words for its levels"
-        yield PeopleAndSystemTaskConditions(
-            task, "systems", scale, "nothing, because only the order counts", True
-        )
+        yield PeopleAndSystemTaskConditions(task, "systems", scale, "nothing, because only the order counts", True)
         if modes:
             yield PeopleAndSystemTaskConditions(task, "language models", scale, "the same words", True)
     else:
@@ -137,9 +133,7 @@ def _iterate_task_scoring_conditions(
         yield PeopleAndSystemTaskConditions(task, "systems", each, order, False)
         for mode in sorted(modes):
             asked = each if mode == "binary" else order
-            yield PeopleAndSystemTaskConditions(
-                task, f"language models ({mode})", each, asked, mode == "binary"
-            )
+            yield PeopleAndSystemTaskConditions(task, f"language models ({mode})", each, asked, mode == "binary")
 
 
 def _build_paper_tables(summary: Summary, contenders: Sequence[ComparedSystem]) -> Iterator[ColumnTable]:

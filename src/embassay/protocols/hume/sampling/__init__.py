@@ -3,11 +3,7 @@
 sample(SampleRequest(name="first", tasks=[TaskRequest(data="sample", family="sts", n=15)]))
 """
 
-from embassay.protocols.hume.sampling.options import (
-    LabelWordAndMeaning,
-    StudySampleRequest,
-    TaskSampleRequest,
-)
+from embassay.protocols.hume.sampling.options import LabelWordAndMeaning, StudySampleRequest, TaskSampleRequest
 from embassay.protocols.hume.sampling.protocol import (
     NoSuiteDataAvailable,
     SampledStudy,

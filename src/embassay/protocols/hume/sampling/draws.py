@@ -145,9 +145,7 @@ def draw_shown_documents(
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
     # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
-    best = draw_most_relevant_documents(
-        {key: query.gains[key] for key in judged}, len(judged), seed, query.id
-    )
+    best = draw_most_relevant_documents({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
     chosen = _choose_distinct_documents(best, query.texts, [], relevant)
     if not chosen:
         return None
@@ -162,11 +160,7 @@ def _make_reranking_item(
     query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
 ) -> SampledItem | None:
     documents = draw_shown_documents(
-        query,
-        _mix_hard_and_easier_negatives(list(negatives(query)), query.id, total, seed),
-        relevant,
-        total,
-        seed,
+        query, _mix_hard_and_easier_negatives(list(negatives(query)), query.id, total, seed), relevant, total, seed
     )
     if documents is None:
         return None
@@ -174,9 +168,7 @@ def _make_reranking_item(
         "query": query.query,
         "documents": [{"id": f"d{at}", "text": query.texts[key]} for at, key in enumerate(documents, 1)],
     }
-    return SampledItem(
-        payload, [int(_is_document_relevant(query, key)) for key in documents], query.id, documents
-    )
+    return SampledItem(payload, [int(_is_document_relevant(query, key)) for key in documents], query.id, documents)
 
 
 def _make_reranking_practice(
@@ -262,11 +254,7 @@ def draw_pairs_across_scores(
         *make_count_note(
             len(joined) - len(set(map(normalise_text_for_comparison, joined))), "repeated pair", "left out"
         ),
-        *(
-            (f"gold scores run from {low:g} to {high:g}, ratings from {scale.low:g} to {scale.high:g}",)
-            if off
-            else ()
-        ),
+        *((f"gold scores run from {low:g} to {high:g}, ratings from {scale.low:g} to {scale.high:g}",) if off else ()),
     )
     items = tuple(_make_sts_item(pairs, place, scores[place]) for place in taken)
     rest = [place for place in pool if place not in set(taken)]
@@ -276,9 +264,7 @@ def draw_pairs_across_scores(
 def _make_sts_item(pairs: ScoredTextPairs, place: int, score: float) -> SampledItem:
     one, other = pairs.first[place], pairs.second[place]
     same = normalise_text_for_comparison(one) == normalise_text_for_comparison(other)
-    return SampledItem(
-        {"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ()
-    )
+    return SampledItem({"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ())
 
 
 def _shuffle_places(places: Sequence[int], ids: Sequence[str], seed: int, purpose: str) -> list[int]:
@@ -292,9 +278,7 @@ def _make_sts_practice(
 ) -> tuple[PracticeItem, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = _shuffle_places(rest, pairs.ids, seed, "practice")
-    short = order_short_texts_first(
-        order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)]
-    )
+    short = order_short_texts_first(order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)])
     if len(short) < request.practice:
         return tuple(builtin_practice_items("sts"))[: request.practice]
     steps = max(request.practice - 1, 1)
@@ -304,9 +288,7 @@ def _make_sts_practice(
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = _shuffle_places(taken, pairs.ids, seed, "practice order")
-    return tuple(
-        make_rating_practice_item(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed
-    )
+    return tuple(make_rating_practice_item(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
 def draw_classification_texts(
@@ -330,22 +312,16 @@ def draw_classification_texts(
         *choice.notes,
         *make_count_note(len(wrong), "text", "with several labels left out"),
         *make_count_note(
-            len(tested) - len(set(map(normalise_text_for_comparison, tested.texts))),
-            "repeated text",
-            "left out",
+            len(tested) - len(set(map(normalise_text_for_comparison, tested.texts))), "repeated text", "left out"
         ),
         *(() if trained else ("no training rows, so models train on the rows that were not drawn",)),
     )
     shown = {item.text for item in items}
-    practice = _make_classification_practice(
-        trained or tested, None if trained else rest, shown, labels, request, seed
-    )
+    practice = _make_classification_practice(trained or tested, None if trained else rest, shown, labels, request, seed)
     return SampledTask(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _draw_texts_equally_per_label(
-    tested: LabelledTexts, pool: list[int], n: int, seed: int
-) -> TakenPoolPositions:
+def _draw_texts_equally_per_label(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> TakenPoolPositions:
     choice = draw_equally_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
@@ -355,9 +331,7 @@ def _draw_texts_equally_per_label(
 def _make_classification_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> SampledItem:
     text, label = tested.texts[place], tested.labels[place]
     ambiguous = bool(other.get(normalise_text_for_comparison(text), set()) - {label})
-    return SampledItem(
-        {"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ()
-    )
+    return SampledItem({"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ())
 
 
 def _labels_by_text(texts: LabelledTexts) -> dict[str, set[str]]:
@@ -380,13 +354,10 @@ def _make_classification_practice(
     first: dict[str, int] = {}
     for place in order_short_texts_first(order, source.texts):
         first.setdefault(source.labels[place], place)
-    choices = {
-        str(choice.value): choice for choice in make_label_choices_in_vote_order(labels, request.labels)
-    }
+    choices = {str(choice.value): choice for choice in make_label_choices_in_vote_order(labels, request.labels)}
     drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
     return tuple(
-        make_label_practice_item(source.texts[first[label]], choices[label])
-        for label in drawn[: request.practice]
+        make_label_practice_item(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
     )
 
 
@@ -436,9 +407,7 @@ def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: i
         if normalise_text_for_comparison(texts.texts[place]) not in wrong
     ]
     labels = [texts.labels[place] for place in pool]
-    choice = draw_items_of_gold_clusters(
-        [texts.ids[place] for place in pool], labels, n, seed, request.groups
-    )
+    choice = draw_items_of_gold_clusters([texts.ids[place] for place in pool], labels, n, seed, request.groups)
     taken = [pool[place] for place in choice.positions]
     drawn = {texts.labels[place] for place in taken}
     spare = [place for place in pool if texts.labels[place] not in drawn]
@@ -446,9 +415,7 @@ def draw_clustering_texts(texts: LabelledTexts, request: TaskSampleRequest, n: i
         *choice.notes,
         *make_count_note(len(wrong), "text", "in several clusters left out"),
         *make_count_note(
-            len(texts) - len(set(map(normalise_text_for_comparison, texts.texts))),
-            "repeated text",
-            "left out",
+            len(texts) - len(set(map(normalise_text_for_comparison, texts.texts))), "repeated text", "left out"
         ),
     )
     items = tuple(SampledItem({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
@@ -476,9 +443,7 @@ def _make_clustering_practice(
     shown = [place for label in pair for place in members[label][:EACH]]
     mixed = _shuffle_places(shown, texts.ids, seed, "practice order")
     return (
-        make_groups_practice_item(
-            [texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]
-        ),
+        make_groups_practice_item([texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]),
     )
 
 
@@ -495,9 +460,7 @@ def make_label_practice_item(text: str, label: LabelChoice) -> PracticeItem:
     """Make a practice item: a text whose label is told."""
     means = f" {label.description}" if label.description else ""
     return PracticeItem(
-        payload={"text": text},
-        answer=label.value,
-        explanation=f"In the data, the label is {label.name}.{means}",
+        payload={"text": text}, answer=label.value, explanation=f"In the data, the label is {label.name}.{means}"
     )
 
 

@@ -88,9 +88,7 @@ class TaskSampleRequest(_SamplingModel):
     @model_validator(mode="after")
     def _check_consistent_settings(self) -> TaskSampleRequest:
         if self.whole and (self.n is not None or self.groups is not None or self.drop_leaked):
-            raise ValueError(
-                "whole uses every item unchanged, so it cannot be combined with n, groups or drop_leaked"
-            )
+            raise ValueError("whole uses every item unchanged, so it cannot be combined with n, groups or drop_leaked")
         if self.relevant >= self.candidates:
             raise ValueError(f"relevant ({self.relevant}) must be less than candidates ({self.candidates})")
         return self
@@ -157,9 +155,7 @@ def read_guidelines_file(path: str | Path) -> str:
     try:
         text = Path(path).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"The guidelines {path} cannot be read: {error}.", mend="Use a UTF-8 text file."
-        ) from None
+        raise UsageError(f"The guidelines {path} cannot be read: {error}.", mend="Use a UTF-8 text file.") from None
     if not text:
         raise UsageError(f"The guidelines {path} are empty.", mend="Write instructions for the annotators.")
     return text + "\n"
@@ -177,8 +173,7 @@ def _load_task_guidelines_and_paths(task: Any, base: Path) -> Any:
     against = task.get("against")
     if isinstance(against, str | list):
         task["against"] = [
-            _resolve_data_path(str(path), base)
-            for path in ([against] if isinstance(against, str) else against)
+            _resolve_data_path(str(path), base) for path in ([against] if isinstance(against, str) else against)
         ]
     scale = task.get("scale")
     if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):
@@ -291,10 +286,7 @@ def describe_group_count(groups: int | None) -> str:
 
 
 def make_guidelines(
-    family: Family,
-    labels: Sequence[LabelChoice] = (),
-    scale: RatingScale | None = None,
-    groups: int | None = None,
+    family: Family, labels: Sequence[LabelChoice] = (), scale: RatingScale | None = None, groups: int | None = None
 ) -> str:
     """Our guidelines of a family in Markdown, with these labels, levels or number of groups in their place."""
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")

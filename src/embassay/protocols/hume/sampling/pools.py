@@ -40,14 +40,10 @@ def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     True
     """
     # A hash of each id and not a shuffle, so that another item in the file moves no other's place.
-    return sorted(
-        range(len(ids)), key=lambda place: (draw_random_bytes(8, seed, *names, ids[place]), ids[place])
-    )
+    return sorted(range(len(ids)), key=lambda place: (draw_random_bytes(8, seed, *names, ids[place]), ids[place]))
 
 
-def draw_equally_per_label(
-    ids: Sequence[str], labels: Sequence[str], n: int, seed: int
-) -> TakenPoolPositions:
+def draw_equally_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int) -> TakenPoolPositions:
     """As many items of every label, at most `n` together; a label with fewer gives all it has, which is noted.
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
@@ -58,9 +54,7 @@ def draw_equally_per_label(
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
-        note = (
-            f"{n} items cannot cover all {len(members)} labels, so one item was drawn for each of {n} labels"
-        )
+        note = f"{n} items cannot cover all {len(members)} labels, so one item was drawn for each of {n} labels"
         return TakenPoolPositions(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
     chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
@@ -144,9 +138,7 @@ def share_places_round_robin(room: Mapping[int, int], n: int) -> dict[int, int]:
     return places
 
 
-def draw_most_relevant_documents(
-    gains: Mapping[str, float], upto: int, seed: int, query: str
-) -> tuple[str, ...]:
+def draw_most_relevant_documents(gains: Mapping[str, float], upto: int, seed: int, query: str) -> tuple[str, ...]:
     """The `upto` documents of the highest gain above 0, ties drawn with the seed.
 
     >>> draw_most_relevant_documents({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
@@ -163,9 +155,7 @@ def _choose_cluster_count(n: int, clusters: int) -> int:
     return min(fitting[0] if fitting else GROUPS[0], n // 2)
 
 
-def _group_positions_by_name(
-    ids: Sequence[str], names: Sequence[str], seed: int, what: str
-) -> dict[str, list[int]]:
+def _group_positions_by_name(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:
     """Name -> the positions of its items, in seeded order."""
     members: dict[str, list[int]] = {}
     for place in seeded_order(ids, seed, what):
@@ -385,9 +375,7 @@ def _iterate_tasks_to_draw_by_language(
         )
 
 
-def _choose_test_split_of_dataset(
-    request: TaskSampleRequest, shape: str, dataset: Dataset
-) -> tuple[Dataset, str]:
+def _choose_test_split_of_dataset(request: TaskSampleRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
@@ -401,11 +389,7 @@ def _list_training_texts_for_leak_check(
 ) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
-    if (
-        shape in ("pairs", "labelled")
-        and TRAIN in _find_dataset_splits(dataset, shape)
-        and request.split is None
-    ):
+    if shape in ("pairs", "labelled") and TRAIN in _find_dataset_splits(dataset, shape) and request.split is None:
         train = _restrict_dataset_to_split(dataset, shape, TRAIN)
         texts += _compared_texts((train.only(sub) if several else train), shape)
     for spec in request.against:

@@ -119,9 +119,7 @@ def describe_item_defects(rows: Sequence[ItemGoldAnswer] | Sequence[SampledItem]
     ('1 of 2 items also in the training data',)
     """
     n = len(rows)
-    return tuple(
-        f"{count} of {n} items {SAID[defect]}" for defect, count in count_items_by_defect(rows).items()
-    )
+    return tuple(f"{count} of {n} items {SAID[defect]}" for defect, count in count_items_by_defect(rows).items())
 
 
 def describe_task_item_defects(folder: StudyFolder, task: str) -> tuple[str, ...]:
@@ -185,9 +183,7 @@ def find_training_twins(
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _keep_closest_leaked_training_text(
-                    by_place, place, TrainingTextMatch(number, min(similarity, 0.999))
-                )
+                _keep_closest_leaked_training_text(by_place, place, TrainingTextMatch(number, min(similarity, 0.999)))
     return dict(sorted(by_place.items()))
 
 
@@ -311,9 +307,7 @@ def sample_study(
     return drawn
 
 
-def draw_study(
-    request: StudySampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress
-) -> SampledStudy:
+def draw_study(request: StudySampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress) -> SampledStudy:
     """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
     a total of 0 is unknown.
 
@@ -335,9 +329,7 @@ def draw_study(
     about: dict[str, tuple[str, ...]] = {}
     for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _add_defects_to_drawn_items(
-                pool, _draw_task_items(pool, request.seed, limit, hear), limit
-            )
+            drawn = _add_defects_to_drawn_items(pool, _draw_task_items(pool, request.seed, limit, hear), limit)
         except DataError as error:
             if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
@@ -406,10 +398,7 @@ def _draw_task_items(pool: TaskToDraw, seed: int, limit: int | None, hear: Hear)
     drawn = _draw_items_of_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(
         drawn,
-        notes=(
-            *drawn.notes,
-            *make_count_note(left, "text", "left out because of overlap with the training data"),
-        ),
+        notes=(*drawn.notes, *make_count_note(left, "text", "left out because of overlap with the training data")),
     )
 
 
@@ -468,17 +457,11 @@ def _add_defects_to_drawn_items(pool: TaskToDraw, drawn: SampledTask, limit: int
 
 def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTask:
     request = pool.request
-    labels = (
-        make_label_choices_in_vote_order(drawn.labels, request.labels)
-        if pool.family == "classification"
-        else []
-    )
+    labels = make_label_choices_in_vote_order(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = complete_rating_scale(request.scale) if pool.family == "sts" else None
     told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
-    guide = request.guidelines and request.guidelines + (
-        f"\n{describe_group_count(groups)}\n" if told else ""
-    )
+    guide = request.guidelines and request.guidelines + (f"\n{describe_group_count(groups)}\n" if told else "")
     return StudyTask(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],
@@ -494,11 +477,7 @@ def _make_study_task(pool: TaskToDraw, name: str, drawn: SampledTask) -> StudyTa
 
 def _gold_row(key: str, item: SampledItem) -> ItemGoldAnswer:
     return ItemGoldAnswer(
-        id=key,
-        gold=item.gold,
-        source_id=item.source_id,
-        documents=list(item.documents),
-        defects=list(item.defects),
+        id=key, gold=item.gold, source_id=item.source_id, documents=list(item.documents), defects=list(item.defects)
     )
 
 
@@ -507,15 +486,9 @@ def _list_distinct_task_names(pools: Sequence[TaskToDraw]) -> list[str]:
     names = []
     for pool in pools:
         same = [other for other in pools if other.request is pool.request]
-        name = (
-            pool.request.name
-            or re.sub(r"[^A-Za-z0-9._-]+", "-", pool.data.dataset).strip("-._")[:60]
-            or "task"
-        )
+        name = pool.request.name or re.sub(r"[^A-Za-z0-9._-]+", "-", pool.data.dataset).strip("-._")[:60] or "task"
         name += f"-{pool.family}" if len({other.family for other in same}) > 1 else ""
         names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
-        raise UsageError(
-            f"Two tasks are called {twice}.", mend="Give the tasks unique names in a --config file."
-        )
+        raise UsageError(f"Two tasks are called {twice}.", mend="Give the tasks unique names in a --config file.")
     return names

@@ -75,9 +75,7 @@ class AcceptedCrowdRatings:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def draw_rating_batches(
-    items: Sequence[PairToRate], how: RatingBatchOptions, seed: int
-) -> list[list[PairToRate]]:
+def draw_rating_batches(items: Sequence[PairToRate], how: RatingBatchOptions, seed: int) -> list[list[PairToRate]]:
     """The pairs of one language in batches, all dummies in each, in an order that depends on the seed alone.
 
     UsageError where nothing is left after a pilot.
@@ -89,25 +87,20 @@ def draw_rating_batches(
     pairs = pairs[: how.pilot] if how.pilot else pairs[how.after_pilot :]
     if not pairs:
         raise UsageError(
-            f"No pairs in {items[0].lang} are left after a pilot of {how.after_pilot}.",
-            mend="Draw a larger study.",
+            f"No pairs in {items[0].lang} are left after a pilot of {how.after_pilot}.", mend="Draw a larger study."
         )
     dummies = [item for item in items if item.is_dummy]
     # All dummies in each batch, since a person may do one batch only and has to be checked by it.
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
-def write_platform_batches(
-    study: DrawnStudy, platform: Platform, how: RatingBatchOptions, out: Path
-) -> list[Path]:
+def write_platform_batches(study: DrawnStudy, platform: Platform, how: RatingBatchOptions, out: Path) -> list[Path]:
     """Write what a platform takes, a file per language, with instructions; where they are."""
     written = []
     for lang, items in group_pairs_by_language(study.items).items():
         made = draw_rating_batches(items, how, study.seed)
         name = f"{platform}-{slugify_name(lang)}{f'-{PILOT}' if how.pilot else ''}"
-        shown = [
-            make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)
-        ]
+        shown = [make_rating_sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)]
         rows = _make_crowd_task_rows(shown) if platform == "mturk" else _make_task_group_rows(shown)
         written.append(_write_rows_as_csv(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
@@ -124,10 +117,7 @@ def write_platform_batches(
 
 
 def read_crowd_ratings(
-    files: Iterable[Path],
-    items: Mapping[str, PairToRate],
-    filters: SubmissionFilters,
-    submissions: Sequence[Path] = (),
+    files: Iterable[Path], items: Mapping[str, PairToRate], filters: SubmissionFilters, submissions: Sequence[Path] = ()
 ) -> AcceptedCrowdRatings:
     """The ratings in a platform's files that pass the filters. `submissions` are Prolific's exports, with a line per
     person.
@@ -161,11 +151,7 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[SourceR
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
             mend="Pass the batch results as downloaded."
         )  # fmt: skip
-    rated = (
-        any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
-        if turk
-        else filters.rating in columns
-    )
+    rated = any(name.startswith((RATING, TASK_ANSWERS)) for name in columns) if turk else filters.rating in columns
     if not rated:
         likely = find_nearest_name(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
@@ -177,9 +163,7 @@ def _read_crowd_rows(path: Path, filters: SubmissionFilters) -> Iterator[SourceR
     yield from source.rows(columns)
 
 
-def _read_crowd_report_rows(
-    path: Path, rows: Iterable[SourceRow], filters: SubmissionFilters
-) -> Iterator[SourceRow]:
+def _read_crowd_report_rows(path: Path, rows: Iterable[SourceRow], filters: SubmissionFilters) -> Iterator[SourceRow]:
     """The rows of a task builder's report, one for each person who answered.
 
     DataError for a report without the pairs' ids, and for one with several questions: which is the rating?
@@ -203,9 +187,7 @@ def _read_crowd_report_rows(
         for name in row.cells:
             if ANNOTATOR.fullmatch(name) and read_stripped_cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
-                yield SourceRow(
-                    row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer}
-                )
+                yield SourceRow(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
 def _find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
@@ -245,9 +227,7 @@ def _collect_crowd_ratings_of_row(
         kept.left_out["not among the submissions"] += 1
         return
     about = submission.merge_exported_submission(people[person]) if people is not None else submission
-    if reason := about.reason(
-        len(rated) if _find_column(row.cells, ("WorkerId",)) else sizes[person], filters
-    ):
+    if reason := about.reason(len(rated) if _find_column(row.cells, ("WorkerId",)) else sizes[person], filters):
         kept.left_out[reason] += 1
         return
     for item, value in rated:
@@ -258,9 +238,7 @@ def _collect_crowd_ratings_of_row(
                 f"{person} has already rated the pair {item.pair_id}", path=row.path, line=row.line,
                 mend="Pass each result file once."
             )  # fmt: skip
-        worse = before is None or abs(value - (item.expected or 0)) > abs(
-            before["rating"] - (item.expected or 0)
-        )
+        worse = before is None or abs(value - (item.expected or 0)) > abs(before["rating"] - (item.expected or 0))
         if worse:
             by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 

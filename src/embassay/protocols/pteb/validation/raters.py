@@ -142,9 +142,7 @@ def apply_rating_checks(
 
 def is_dummy_rated_wrongly(rating: RaterRating, item: PairToRate, rules: LanguageAcceptanceRules) -> bool:
     """Whether this is a dummy rated too far from what is expected (step 1)."""
-    return item.expected is not None and _are_ratings_apart(
-        rating.value, item.expected, rules.dummy_tolerance
-    )
+    return item.expected is not None and _are_ratings_apart(rating.value, item.expected, rules.dummy_tolerance)
 
 
 def _list_reasons_to_inspect_rating(
@@ -197,8 +195,7 @@ def _judge_rater(
     far = tuple(
         flag.rating.pair_id
         for flag in flagged
-        if not items[flag.rating.pair_id].is_dummy
-        and _is_far_from_inspector_and_models(flag, rules, decisions)
+        if not items[flag.rating.pair_id].is_dummy and _is_far_from_inspector_and_models(flag, rules, decisions)
     )
     fate, reason = _decide_rater_acceptance(rater, failed, far, items, rules, decisions)
     return RaterVerdict(
@@ -293,11 +290,7 @@ def summarise_language_ratings(
     return (
         *results,
         _summarize_ratings_of_language(
-            whole,
-            _estimate_mean_rating_over_languages(list(table.values()), results, seed),
-            rules,
-            seed,
-            results,
+            whole, _estimate_mean_rating_over_languages(list(table.values()), results, seed), rules, seed, results
         ),
     )
 
@@ -327,9 +320,7 @@ class _RatingTable:
         counts = (~np.isnan(self.table)).sum(axis=0)
         self.rated = counts > 0
         self.incomplete = int((self.rated & (counts < per_pair)).sum())
-        self.pair_means: NDArray[np.float64] = (
-            np.nansum(self.table[:, self.rated], axis=0) / counts[self.rated]
-        )
+        self.pair_means: NDArray[np.float64] = np.nansum(self.table[:, self.rated], axis=0) / counts[self.rated]
 
     @property
     def too_few_ratings_reason(self) -> str:
@@ -380,9 +371,7 @@ def _estimate_mean_rating(ratings: _RatingTable, seed: int) -> Estimate | None:
     values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), n=1, method="one pair")
-    draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_bootstrap_generator(seed, ratings.lang))[
-        :, 0
-    ]
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_make_bootstrap_generator(seed, ratings.lang))[:, 0]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
@@ -495,13 +484,7 @@ def _read_rated_row(row: SourceRow, texts: Sequence[str]) -> RatingFileRow:
             )  # fmt: skip
     meanings = tuple(unescape_spreadsheet_formula(str(row.cells.get(column) or "")) for column in texts)
     return RatingFileRow(
-        pair_id,
-        rater_id,
-        read_rating_cell(row, "rating"),
-        meanings,
-        read_stripped_cell(row, "ts"),
-        row.path,
-        row.line,
+        pair_id, rater_id, read_rating_cell(row, "rating"), meanings, read_stripped_cell(row, "ts"), row.path, row.line
     )
 
 
@@ -529,9 +512,7 @@ def collect_ratings_from_files(
                 )  # fmt: skip
             by_pair[key] = row
     return [
-        RaterRating(row.pair_id, row.rater_id, row.rating, row.ts)
-        for row in by_pair.values()
-        if row.rating is not None
+        RaterRating(row.pair_id, row.rater_id, row.rating, row.ts) for row in by_pair.values() if row.rating is not None
     ]
 
 
@@ -562,10 +543,7 @@ def _check_row_matches_pair(row: RatingFileRow, items: Mapping[str, PairToRate],
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_normalize_blanks_of_text, (item.text, item.text2)))
-        if (
-            sorted(map(_normalize_blanks_of_text, row.texts)) != ours[: len(row.texts)]
-            and len(row.texts) == 2
-        ):
+        if sorted(map(_normalize_blanks_of_text, row.texts)) != ours[: len(row.texts)] and len(row.texts) == 2:
             raise DataError(
                 f"the texts differ from those of the pair {row.pair_id}.", path=row.path, line=row.line,
                 mend="Rows were moved or texts were edited. Get the file from the rater again."
@@ -608,9 +586,7 @@ def read_inspector_decisions(path: Path) -> InspectorDecisionsOnRaters:
 
 
 def _add_inspector_decision(row: SourceRow, decided: dict[str, dict[str, str]]) -> None:
-    decision, rater, reason = (
-        read_stripped_cell(row, column) for column in ("decision", "rater_id", "reason")
-    )
+    decision, rater, reason = (read_stripped_cell(row, column) for column in ("decision", "rater_id", "reason"))
     if not decision:
         return
     if decision not in DECISIONS:
@@ -627,10 +603,7 @@ def _add_inspector_decision(row: SourceRow, decided: dict[str, dict[str, str]]) 
     others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
     if rater in others:
         raise DataError(
-            f"the rater {rater} is both cleared and rejected.",
-            path=row.path,
-            line=row.line,
-            mend="Keep one of them.",
+            f"the rater {rater} is both cleared and rejected.", path=row.path, line=row.line, mend="Keep one of them."
         )
     decided[decision][rater] = reason
 
@@ -644,9 +617,7 @@ INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 reject) and `reason` are about the rater."""
 
 
-def update_inspection_list(
-    path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, PairToRate]
-) -> int:
+def update_inspection_list(path: Path, flags: Sequence[FlaggedRating], items: Mapping[str, PairToRate]) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _read_rater_inspection_table(path)

@@ -34,13 +34,7 @@ from embassay.protocols.kernel.tables import (
 from embassay.protocols.pteb.judging import add_rating_cost_to_forecast
 from embassay.protocols.pteb.options import JudgeRatingOptions
 from embassay.protocols.pteb.paraphrasing import load_similarity_judge_prompt
-from embassay.protocols.pteb.ratings import (
-    Judge,
-    JudgeRatingInstructions,
-    Pair,
-    check_judge_specs,
-    rate_text_pairs,
-)
+from embassay.protocols.pteb.ratings import Judge, JudgeRatingInstructions, Pair, check_judge_specs, rate_text_pairs
 from embassay.protocols.pteb.validation.raters import (
     CLASSES,
     FILE,
@@ -90,9 +84,7 @@ def write_model_ratings_of_pairs(
             with opening.charge_calls_to_account(ledger, chat.name):
                 ratings = rate_text_pairs(chat, pairs, _make_rating_instructions(study, options), hear)
         path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
-        write_rating_table(
-            path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
-        )
+        write_rating_table(path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)])
         paths.append(path)
     return paths
 
@@ -110,9 +102,7 @@ def forecast_model_ratings(
         name = judge.open().name
         _, pairs = _make_judge_rating_sheet_and_pairs(study, name)
         head = CellForecast("validation", "", name, len(pairs), 0, 0)
-        costs.append(
-            add_rating_cost_to_forecast(head, judge, pairs, _make_rating_instructions(study, options), cache)
-        )
+        costs.append(add_rating_cost_to_forecast(head, judge, pairs, _make_rating_instructions(study, options), cache))
     return RunForecast(tuple(costs))
 
 
@@ -123,9 +113,7 @@ def _open_judges(study: DrawnStudy, specs: Sequence[str]) -> list[Judge]:
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
-def _make_judge_rating_sheet_and_pairs(
-    study: DrawnStudy, judge: str
-) -> tuple[list[dict[str, Any]], list[Pair]]:
+def _make_judge_rating_sheet_and_pairs(study: DrawnStudy, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
     # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = make_rating_sheet(study.items, judge, study.seed)
@@ -147,9 +135,7 @@ TOTAL = "Total"
 VERDICTS = {True: "accepted", False: "rejected", None: "no verdict"}
 
 
-def make_rating_result_rows(
-    results: Sequence[LanguageRatingResult], system: str, seed: int
-) -> Iterator[ResultRow]:
+def make_rating_result_rows(results: Sequence[LanguageRatingResult], system: str, seed: int) -> Iterator[ResultRow]:
     """The results: per language (`subset` and `lang`) and of all together (both empty; `mul` as `lang`).
 
     `mean_rating` and `median_rating` are on the scale of 0 to 5; `share_at_threshold`, `ratings` and `pairs` (variant
@@ -169,9 +155,7 @@ def make_rating_result_rows(
         for measure, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts)):
             for grade, count in zip(CLASSES, counts, strict=True):
                 n = sum(counts)
-                share = _make_estimate_if_known(
-                    count / n if n else None, n, "nearest whole number, halves rounded up"
-                )
+                share = _make_estimate_if_known(count / n if n else None, n, "nearest whole number, halves rounded up")
                 yield _make_language_result_row(result, system, seed, measure, share, none, f"rating={grade}")
 
 
@@ -201,15 +185,11 @@ def make_corrected_mean_tables(found: Sequence[JudgeCorrectedLanguageRating]) ->
     """`corrected_judges` and `judge_bias`."""
     named = [(f"{language.judge}, {language.lang or TOTAL}", language) for language in found]
     title = "Mean ratings by people and judge"
-    yield judge_assisted_means_table(
-        "corrected_judges", title, [(name, language.mean) for name, language in named]
-    )
+    yield judge_assisted_means_table("corrected_judges", title, [(name, language.mean) for name, language in named])
     yield judge_biases_table("judge_bias", [(name, off) for name, language in named for off in language.off])
 
 
-def describe_rating_verdict_of_language(
-    result: LanguageRatingResult, results: Sequence[LanguageRatingResult]
-) -> str:
+def describe_rating_verdict_of_language(result: LanguageRatingResult, results: Sequence[LanguageRatingResult]) -> str:
     """The verdict in words; of all languages together, how many were accepted."""
     if result.lang:
         return VERDICTS[result.accepted]
@@ -352,11 +332,7 @@ class ScoredRatingStudy:
 
 
 def score_rating_study(
-    study: DrawnStudy,
-    files: Sequence[Path] = (),
-    *,
-    estimates: Sequence[Path] = (),
-    decisions: Path | None = None,
+    study: DrawnStudy, files: Sequence[Path] = (), *, estimates: Sequence[Path] = (), decisions: Path | None = None
 ) -> ScoredRatingStudy:
     """Apply the study's rules to the rating files, by default those in its folder, and to the folder's estimates and
     `estimates`. `decisions` is the inspector's file, by default the list in the folder where there is one.
@@ -389,17 +365,13 @@ def write_scored_rating_study(scored: ScoredRatingStudy, *, command: str = "") -
     inspect (`inspect.csv`) and all ratings with the key (`ratings.csv`)."""
     study = scored.study
     folder = RunFolder(study.path)
-    update_inspection_list(
-        study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items}
-    )
+    update_inspection_list(study.path / FILE, scored.checked.flags, {item.pair_id: item for item in study.items})
     found = [
         *make_rating_result_rows(scored.results, study.system, study.seed),
         *make_corrected_mean_rows(scored.corrected, study.system, study.seed),
     ]
     folder.write_results(found)
-    write_tables(
-        study.path, make_study_rating_tables(scored.results, scored.checked.raters, study.rules.threshold)
-    )
+    write_tables(study.path, make_study_rating_tables(scored.results, scored.checked.raters, study.rules.threshold))
     if scored.corrected:
         write_tables(study.path, make_corrected_mean_tables(scored.corrected))
     write_rating_table(study.path / "ratings.csv", _list_all_ratings_with_their_texts(scored))
@@ -408,17 +380,12 @@ def write_scored_rating_study(scored: ScoredRatingStudy, *, command: str = "") -
 
 
 def _list_study_warnings(
-    study: DrawnStudy,
-    checked: CheckedRatings,
-    estimates: Sequence[RaterRating],
-    items: Mapping[str, PairToRate],
+    study: DrawnStudy, checked: CheckedRatings, estimates: Sequence[RaterRating], items: Mapping[str, PairToRate]
 ) -> list[str]:
     judges = dict.fromkeys(rating.rater_id for rating in estimates)
     told = []
     if not judges:
-        told.append(
-            "No language model has rated the pairs, so no rater can be rejected for deviating ratings."
-        )
+        told.append("No language model has rated the pairs, so no rater can be rejected for deviating ratings.")
     if study.system in judges:
         told.append(f"{study.system} rates its own paraphrases.")
     for judge in judges:
@@ -431,9 +398,7 @@ def _list_study_warnings(
     if blank:
         told.append(f"Raters left {format_noun_count(blank, 'rating')} blank.")
     short = [
-        lang
-        for lang, facts in study.facts["languages"].items()
-        if facts["pairs"] < study.facts["sample"]["pairs"]
+        lang for lang, facts in study.facts["languages"].items() if facts["pairs"] < study.facts["sample"]["pairs"]
     ]
     if short:
         told.append(f"Fewer pairs than requested were available in {', '.join(short)}.")
@@ -473,9 +438,7 @@ def _list_all_ratings_with_their_texts(scored: ScoredRatingStudy) -> list[dict[s
 def _make_rating_study_manifest(scored: ScoredRatingStudy, command: str, folder: RunFolder) -> dict[str, Any]:
     study, checked = scored.study, scored.checked
     previous = folder.read_manifest() or {}
-    with closing(
-        RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))
-    ) as spending:
+    with closing(RunSpendingJournal(folder.spending_path, format_current_utc_time("milliseconds"))) as spending:
         paid = summarise_run_spending(spending, None)
     return {
         "embassay": __version__,
@@ -486,11 +449,7 @@ def _make_rating_study_manifest(scored: ScoredRatingStudy, command: str, folder:
         "updated": format_current_utc_time(),
         "command": command,
         "step": "validation",
-        "arguments": {
-            **study.facts["sample"],
-            "rules": study.rules.as_dict(),
-            "source": study.facts["source"],
-        },
+        "arguments": {**study.facts["sample"], "rules": study.rules.as_dict(), "source": study.facts["source"]},
         "systems": [{"name": study.system, "kind": "llm", "identity": study.facts["identity"], "facts": {}}],
         "datasets": [],
         "hardware": collect_hardware_facts(),
@@ -500,12 +459,7 @@ def _make_rating_study_manifest(scored: ScoredRatingStudy, command: str, folder:
         "rules": study.rules.list_rule_sentences(),
         "raters": [asdict(rater) for rater in checked.raters],
         "languages": [
-            {
-                "lang": result.lang,
-                "pairs": result.pairs,
-                "rated": result.rated,
-                "incomplete": result.incomplete,
-            }
+            {"lang": result.lang, "pairs": result.pairs, "rated": result.rated, "incomplete": result.incomplete}
             for result in scored.results
         ],
         "not_inspected": list(checked.not_inspected),

@@ -104,31 +104,20 @@ def draw_rating_study(
     source or language that the set does not have, and for several sources with none named."""
     if target.exists() and any(target.iterdir()):
         raise UsageError(
-            f"{target} is not empty, and an existing study is never changed.",
-            mend="Choose another --out folder.",
+            f"{target} is not empty, and an existing study is never changed.", mend="Choose another --out folder."
         )
     source = _select_wording_source(of, drawing.source)
-    pools = group_candidate_wordings_by_language(
-        of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed
-    )
+    pools = group_candidate_wordings_by_language(of, source.name, datasets=drawing.datasets, run_seed=drawing.run_seed)
     langs = _select_paraphrase_languages(pools, drawing.langs)
     fit = {lang: drop_candidates_in_wrong_language(pools[lang], lang, size) for lang in langs}
-    items = tuple(
-        item for lang in langs for item in sample_language_pairs_with_dummies(fit[lang][0], lang, size)
-    )
+    items = tuple(item for lang in langs for item in sample_language_pairs_with_dummies(fit[lang][0], lang, size))
     rules_text = format_value_as_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
     facts = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "created": format_current_utc_time(),
-        "paraphrases": str(of.path),
-        "source": source.name,
-        "paraphraser": source.paraphraser,
-        "identity": source.identity,
-        "prompt": source.prompt,
-        "sample": asdict(size),
-        "run_seed": drawing.run_seed,
+        **{"format": FORMAT, "schema": SCHEMA, "created": format_current_utc_time()},
+        **{"paraphrases": str(of.path), "source": source.name, "paraphraser": source.paraphraser},
+        **{"identity": source.identity, "prompt": source.prompt},
+        **{"sample": asdict(size), "run_seed": drawing.run_seed},
         "languages": {
             lang: {
                 "candidates": len(pools[lang]),
@@ -155,9 +144,7 @@ def read_study(path: Path) -> DrawnStudy:
     try:
         rules = read_rating_rules_from_dict(parse_bounded_json(texts["rules.json"]))
         rows = [parse_bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
-        items = tuple(
-            PairToRate(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
-        )
+        items = tuple(PairToRate(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
             "the study was written by a different version of Embassay", path=path, found=str(error),
@@ -210,8 +197,7 @@ def _select_paraphrase_languages(pools: dict[str, Any], asked: Sequence[str]) ->
             near = get_close_matches(lang, pools, n=1)
             raise UsageError(
                 f"There are no paraphrases in the language {lang!r}.",
-                mend=(f"Did you mean {near[0]}? " if near else "")
-                + f"Available: {', '.join(sorted(pools))}.",
+                mend=(f"Did you mean {near[0]}? " if near else "") + f"Available: {', '.join(sorted(pools))}.",
             )
     return list(dict.fromkeys(asked)) or sorted(pools)
 

@@ -119,9 +119,7 @@ def estimate_valid_change(
         )
     ends = [main.compute_interval_ends()]
     if ratings.refused:
-        filled = (
-            ValidityShareByUnit(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0)
-        )
+        filled = (ValidityShareByUnit(ratings.unit, np.where(known, ratings.valid, end)) for end in (0.0, 1.0))
         ends += [
             made.compute_interval_ends()
             for part in filled
@@ -144,10 +142,7 @@ def _make_undefined_valid_score_change(
 
 
 def _estimate_score_change_of_valid_units(
-    score: Score,
-    units: OriginalAndParaphrasedValues,
-    ratings: ValidityShareByUnit,
-    everything: ScoreWithInfluence,
+    score: Score, units: OriginalAndParaphrasedValues, ratings: ValidityShareByUnit, everything: ScoreWithInfluence
 ) -> HumanAndJudgeMean | None:
     rows = ratings.unit
     rated = _select_unit_rows(units, rows)
@@ -196,9 +191,7 @@ def _select_unit_rows(units: OriginalAndParaphrasedValues, rows: Ints) -> Origin
 def _compute_score_change_with_influence(
     score: Score, units: OriginalAndParaphrasedValues, weight: Floats
 ) -> ScoreWithInfluence:
-    before, after = (
-        _linearise_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased)
-    )
+    before, after = (_linearise_score(score, side, units.gold, weight) for side in (units.original, units.paraphrased))
     return ScoreWithInfluence(after.value - before.value, after.influence - before.influence)
 
 

@@ -20,12 +20,7 @@ from embassay.protocols.pteb.validity.change import (
     ValidityShareByUnit,
     estimate_valid_change,
 )
-from embassay.protocols.pteb.validity.sheet import (
-    Drawn,
-    GroupValidityRatings,
-    ParaphraseRatingGroup,
-    RunItemToRate,
-)
+from embassay.protocols.pteb.validity.sheet import Drawn, GroupValidityRatings, ParaphraseRatingGroup, RunItemToRate
 from embassay.protocols.wordings.scores import ORIGINAL
 from embassay.protocols.wordings.tables import make_signed_points_column
 from embassay.records import ResultRow
@@ -104,9 +99,7 @@ class RatedRun:
                 where = (group.task, group.dataset, system)
                 if all((*where, variant) in done for variant in (ORIGINAL, *variants.values())):
                     change = changes.get((group.task, group.dataset, group.lang, label, system))
-                    yield self._estimate_valid_change_of_system(
-                        group, system, label, change, ratings, variants
-                    )
+                    yield self._estimate_valid_change_of_system(group, system, label, change, ratings, variants)
 
     def _estimate_valid_change_of_system(
         self,
@@ -169,16 +162,13 @@ def _subtract_invalid_part_from_run_change(
         return result
     most, n = 1.0 if score == "mean" else 2.0, result.invalid.n
     value, low, high = (
-        max(min(change - number, most), -most)
-        for number in (result.invalid.point, *reversed(result.invalid.ends))
+        max(min(change - number, most), -most) for number in (result.invalid.point, *reversed(result.invalid.ends))
     )
     added = Estimate(change - value, change - high, change - low, n, METHOD)
     return replace(result, valid=Estimate(value, low, high, n, METHOD), invalid=added)
 
 
-def _average_changes_over_datasets(
-    lines: Sequence[ScoreChangeWithValidity],
-) -> Iterator[ScoreChangeWithValidity]:
+def _average_changes_over_datasets(lines: Sequence[ScoreChangeWithValidity]) -> Iterator[ScoreChangeWithValidity]:
     """Of several datasets of a task the mean of each system, where all have a value: one dataset's ratings are few."""
     of_task: dict[tuple[str, str, str, str], list[ScoreChangeWithValidity]] = {}
     for line in lines:
@@ -223,22 +213,14 @@ def make_validity_checked_change_rows(
         group, result = line.group, line.valid
         lang = group.lang or langs.get(group.dataset, "")
         where = ("pteb", group.task, group.dataset, group.lang, lang, line.variant, line.system)
-        method = (
-            f"{result.rated:,} of {result.units:,} items rated, {result.refused:,} more in doubt; {METHOD}"
-        )
+        method = f"{result.rated:,} of {result.units:,} items rated, {result.refused:,} more in doubt; {METHOD}"
         for measure, estimate in ((VALID, result.valid), (INVALID, result.invalid), (SHARE, result.share)):
             if estimate is None:
-                yield ResultRow(
-                    *where, measure, None, result.rated, method=method, seed=seed, reason=result.reason
-                )
+                yield ResultRow(*where, measure, None, result.rated, method=method, seed=seed, reason=result.reason)
             else:
-                yield ResultRow(
-                    *where, measure, estimate.value, estimate.n, estimate.low, estimate.high, method, seed
-                )
+                yield ResultRow(*where, measure, estimate.value, estimate.n, estimate.low, estimate.high, method, seed)
         asked = result.rated + result.refused
-        yield ResultRow(
-            *where, DOUBT, result.refused / asked if asked else None, asked, method=method, seed=seed
-        )
+        yield ResultRow(*where, DOUBT, result.refused / asked if asked else None, asked, method=method, seed=seed)
 
 
 def make_valid_change_table(lines: Sequence[ScoreChangeWithValidity]) -> ColumnTable:

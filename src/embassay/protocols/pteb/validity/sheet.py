@@ -120,9 +120,7 @@ def _group_texts_by_language_and_item(
                 items.setdefault(key, []).append(_TextOfSheetPart(kind, written, place))
             else:
                 owner, _, number = key.rpartition(":")
-                shared.setdefault(owner, []).append(
-                    _TextOfSheetPart(f"{kind} {int(number) + 1}", written, place)
-                )
+                shared.setdefault(owner, []).append(_TextOfSheetPart(f"{kind} {int(number) + 1}", written, place))
         _add_shared_texts_to_items(items, shared)
     return by_lang
 
@@ -139,10 +137,7 @@ def _add_shared_texts_to_items(
 
 
 def _collect_usable_units_of_run(
-    paraphrases: ParaphraseSet,
-    group: ParaphraseRatingGroup,
-    seed: int,
-    items: Mapping[str, Sequence[_TextOfSheetPart]],
+    paraphrases: ParaphraseSet, group: ParaphraseRatingGroup, seed: int, items: Mapping[str, Sequence[_TextOfSheetPart]]
 ) -> dict[RunItemToRate, list[TextWithParaphrase]]:
     rows = paraphrases.rows(group.source, group.dataset, seed)
     usable = {(row.text, row.place): row.wording for row in rows if row.usable}
@@ -264,9 +259,7 @@ def collect_sheet_ratings(
             )  # fmt: skip
         if not line.blank:
             answers[line.path] = line.answer
-    return {
-        group: _collect_validity_ratings_of_group(drawn[group], answers) for group, answers in by_text.items()
-    }
+    return {group: _collect_validity_ratings_of_group(drawn[group], answers) for group, answers in by_text.items()}
 
 
 def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[ParaphraseRatingGroup, Drawn]) -> None:
@@ -278,9 +271,7 @@ def _check_sheet_line(line: RatingSheetLine, drawn: Mapping[ParaphraseRatingGrou
             f"({line.unit.group.task}) for run {line.unit.seed}",
             path=line.path, line=line.line, mend=f"Pass a copy of this run's own tables/{TABLE}.csv."
         )  # fmt: skip
-    if tuple(map(_clean_sheet_text, (ours.text, ours.paraphrase))) != tuple(
-        map(_clean_sheet_text, line.texts)
-    ):
+    if tuple(map(_clean_sheet_text, (ours.text, ours.paraphrase))) != tuple(map(_clean_sheet_text, line.texts)):
         raise DataError(
             f"the texts differ from those of the run ({line.part} of the item {line.unit.item})", path=line.path,
             line=line.line, mend="Rows were moved, texts were edited, or the sheet belongs to another run."
@@ -291,9 +282,7 @@ def _collect_validity_ratings_of_group(
     units: Drawn, answers: Mapping[tuple[RunItemToRate, str], Mapping[Path, float | None]]
 ) -> GroupValidityRatings:
     said_whole = {
-        unit: answer
-        for unit, texts in units.items()
-        if (answer := _collect_full_rater_answers(unit, texts, answers))
+        unit: answer for unit, texts in units.items() if (answer := _collect_full_rater_answers(unit, texts, answers))
     }
     order = list(units)
     last = max((place for place, unit in enumerate(order) if unit in said_whole), default=-1) + 1

@@ -12,12 +12,7 @@ from typing import Any, Literal
 
 from embassay.contracts import ChatMessage, ChatModel, Completion, SamplingSettings
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import (
-    Prompt,
-    compute_fence_mark,
-    fence_text_with_mark,
-    read_packaged_prompt,
-)
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text_with_mark, read_packaged_prompt
 from embassay.protocols.rag.judges import Question, make_unreadable_answers_error
 from embassay.randomness import draw_random_bytes
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
@@ -46,19 +41,12 @@ def load_answer_or_grade_prompt(kind: Kind) -> Prompt:
 def build_answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[ChatMessage]:
     """What is sent for an answer: the instructions, then the passages best first, then the question."""
     mark = compute_fence_mark([question.text, *passages])
-    shown = [
-        fence_text_with_mark(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)
-    ]
+    shown = [fence_text_with_mark(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
     shown += [fence_text_with_mark("question", mark, question.text), *([more] if more else [])]
-    return [
-        ChatMessage("system", load_answer_or_grade_prompt("answer").text),
-        ChatMessage("user", "\n\n".join(shown)),
-    ]
+    return [ChatMessage("system", load_answer_or_grade_prompt("answer").text), ChatMessage("user", "\n\n".join(shown))]
 
 
-def build_answer_grade_messages(
-    question: Question, reference: Sequence[str], answer: str
-) -> list[ChatMessage]:
+def build_answer_grade_messages(question: Question, reference: Sequence[str], answer: str) -> list[ChatMessage]:
     """What is sent for the grade of an answer."""
     mark = compute_fence_mark([question.text, answer, *reference])
     shown = [
@@ -129,9 +117,7 @@ class AnswerSamplingOptions:
         if wrong or self.attempts < 1 or self.output_tokens < 1:
             raise UsageError(
                 f"A generator cannot use {', '.join((f'{k}={v}' for k, v in asdict(self).items()))}.",
-                mend=(
-                    "Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 for the others."
-                ),
+                mend=("Use a temperature from 0 to 2, a top_p above 0 and at most 1, and at least 1 for the others."),
             )
 
 
@@ -222,9 +208,7 @@ class CachedAnswererAndAnswerGrader:
         raise failure
 
     async def _complete_chat(self, messages: Sequence[ChatMessage], attempt: int) -> Completion:
-        return await self._chat.complete(
-            messages, sampling=self.build_sampling_for_attempt(attempt), attempt=attempt
-        )
+        return await self._chat.complete(messages, sampling=self.build_sampling_for_attempt(attempt), attempt=attempt)
 
     def build_sampling_for_attempt(self, attempt: int) -> SamplingSettings:
         """How the draw of an attempt is asked for."""

@@ -112,8 +112,7 @@ def make_answer_task_outcome(
 ) -> TaskOutcome:
     """The outcome of the answers from a run; of the `kinds` of prompt the one without a name is the run's own."""
     levels = {
-        kind: collect_answer_outcomes(collection, prompts, outcomes[kind], request.k)
-        for kind, prompts in kinds.items()
+        kind: collect_answer_outcomes(collection, prompts, outcomes[kind], request.k) for kind, prompts in kinds.items()
     }
     figures = [figure for kind, own in levels.items() for figure in own.list_answer_measures(request.k, kind)]
     figures += measure_distractor_effects(request, levels)
@@ -213,9 +212,7 @@ def _estimate_answer_measure(
 def _make_answer_measure_score(figure: AnswerMeasureByQuestion, estimate: Estimate) -> Score:
     """As a row of results; a slope has none where its x never varies."""
     if figure.values.ndim > 1 and estimate.n and estimate.reason:
-        return make_undefined_score(
-            figure.measure, estimate.n, EQUAL, variant=figure.variant, method=estimate.method
-        )
+        return make_undefined_score(figure.measure, estimate.n, EQUAL, variant=figure.variant, method=estimate.method)
     return estimate.score(figure.measure, variant=figure.variant)
 
 

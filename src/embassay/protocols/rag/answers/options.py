@@ -70,9 +70,7 @@ class AnswerRequest:
         (), "Repeat each question with this many irrelevant passages placed before the others.", least=0
     )
     timed: int = option(
-        0,
-        "Questions to ask one at a time first, to measure time to first token and tokens per second.",
-        least=0,
+        0, "Questions to ask one at a time first, to measure time to first token and tokens per second.", least=0
     )
     grades: str | None = redeclare_option(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
@@ -86,8 +84,7 @@ class AnswerRequest:
     resamples: int = 10_000
     tokenizer: str = ""
     nearness: tuple[Nearness, ...] = option(
-        ("near",),
-        "Distractors: near (most words shared with the question; default), middle (fewer) or random.",
+        ("near",), "Distractors: near (most words shared with the question; default), middle (fewer) or random."
     )
 
     def __post_init__(self) -> None:
@@ -99,9 +96,7 @@ class AnswerRequest:
         object.__setattr__(self, "distractors", tuple(number for number in numbers if number))
         for number in self.distractors:
             if not 0 < number < self.k:
-                raise UsageError(
-                    f"{number} distractors do not fit into {self.k} passages.", mend="Use fewer than k."
-                )
+                raise UsageError(f"{number} distractors do not fit into {self.k} passages.", mend="Use fewer than k.")
         for nearness in self.nearness:
             if nearness not in get_args(Nearness):
                 raise UsageError(

@@ -32,10 +32,7 @@ class QuestionWithPassages:
 
 
 def iterate_questions_with_run_passages(
-    collection: SweepCollection,
-    run: Mapping[str, Sequence[str]],
-    k: int,
-    references: Mapping[str, Sequence[str]],
+    collection: SweepCollection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
 ) -> Iterator[QuestionWithPassages]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
     place = {key: position for position, key in enumerate(collection.ids)}
@@ -88,9 +85,7 @@ class DistractorPlanter:
         """What may be planted among the passages that share words with the question, most words first."""
         known = len(prompt.places) + len(self.collection.grades[prompt.row])
         hits = self.index.search(prompt.question.text, depth + known)
-        return [
-            place for hit in hits if self._is_plantable_distractor(prompt, place := self.index.place(hit.id))
-        ]
+        return [place for hit in hits if self._is_plantable_distractor(prompt, place := self.index.place(hit.id))]
 
     def _draw_random_distractors(self, prompt: QuestionWithPassages, _: int) -> Iterator[int]:
         """Passages of the whole collection in an order drawn from the seed, each once."""

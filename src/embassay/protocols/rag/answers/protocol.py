@@ -30,22 +30,11 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.outcome import Run
-from embassay.protocols.kernel.plan import (
-    PlannedDataset,
-    PlannedSystem,
-    PlannedTask,
-    check_unique_dataset_names,
-)
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_unique_dataset_names
 from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
 from embassay.protocols.kernel.session import RunConclusions, SilentListener, make_unknown_price_error
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    format_csv_rows,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, format_csv_rows, number_column, text, whole_number_column
 from embassay.protocols.rag.answers.answerer import (
     CachedAnswererAndAnswerGrader,
     build_answer_grade_messages,
@@ -138,11 +127,7 @@ def read_run_ranking(given: str, collection: SweepCollection) -> dict[str, list[
 
 
 def answer_and_grade_run(
-    job: AnswerJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: AnswerJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
@@ -190,9 +175,7 @@ def open_generator_and_grader(
     request: AnswerRequest, generator: str, cache: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[tuple[Reader, Reader]]:
     """One of the generators and the grader, closed at the end."""
-    pair = tuple(
-        _open_generator_or_grader(target, request, cache, ledger) for target in (generator, request.judge)
-    )
+    pair = tuple(_open_generator_or_grader(target, request, cache, ledger) for target in (generator, request.judge))
     try:
         yield pair[0], pair[1]
     finally:
@@ -200,9 +183,7 @@ def open_generator_and_grader(
             reader.close()
 
 
-def _open_generator_or_grader(
-    target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None
-) -> Reader:
+def _open_generator_or_grader(target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None) -> Reader:
     if is_extractor_spec(target):
         return NearestSentenceAnswerer(target, seed=request.seed)
     return open_answerer(target, ledger=ledger, cache=cache, seed=request.seed)
@@ -249,9 +230,7 @@ async def _answer_and_grade_prompts(
         answer = await generating.answer(prompt.question, texts)
         if answer.is_abstention or answer.is_contentless:
             return AnswerWithCorrectness(answer, False)
-        return AnswerWithCorrectness(
-            answer, await judging.is_right(prompt.question, prompt.reference, answer.text)
-        )
+        return AnswerWithCorrectness(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
     outcomes: dict[int, AnswerWithCorrectness | CallFailure] = {
         position: outcome
@@ -326,9 +305,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         units = len(asked) * (1 + len(request.plantings))
         cells.append(RunCell(TASK, collection.name, name, key, units, job, remote=True))
     task = PlannedTask(TASK, len(asked), len(asked), collection.skipped, collection.warnings)
-    dataset = PlannedDataset(
-        request.dataset, collection.name, collection.lang, collection.fingerprint, (task,)
-    )
+    dataset = PlannedDataset(request.dataset, collection.name, collection.lang, collection.fingerprint, (task,))
     return AnswerPlan(
         request=request, systems=tuple(systems), datasets=(dataset,), cells=tuple(cells), settings=settings,
         prices=prices
@@ -381,9 +358,7 @@ def _list_notes_on_unscored_runs(records: Sequence[CellRecord]) -> Iterator[str]
         failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
         if not failed and record.components[HEADLINE].n:
             continue
-        reasons = (
-            "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
-        )
+        reasons = "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
         graded = record.components[HEADLINE].n
         verdict = f"only {graded:,} answers were graded" if graded else "no answer could be graded"
         yield f"{record.system}: {verdict}. {reasons}."
@@ -396,9 +371,7 @@ class RagAnswerProtocol(EvaluationProtocol):
     reads_folder = True
     evaluate = staticmethod(answer_and_grade_run)
 
-    def plan_run(
-        self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> AnswerPlan:
+    def plan_run(self, request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None) -> AnswerPlan:
         """Plan a cell for each run."""
         return make_plan(request, self.folder.path, cache, ledger)
 
@@ -442,8 +415,7 @@ class RagAnswerProtocol(EvaluationProtocol):
         """Which runs can be told apart by their answers; and the grades as `rag score --answers` takes them."""
         done = [record for record in records if record.done]
         headlines = [
-            SystemHeadlineValue.of(cell.system, cell.components[HEADLINE], "bootstrap over questions")
-            for cell in done
+            SystemHeadlineValue.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
         ]
         comparisons = {
             "alpha": ALPHA,
@@ -500,9 +472,7 @@ def _estimate_tokens_read_per_question(
     for ask in asked:
         shown = build_answer_messages(ask.question, [texts[place] for place in ask.places])
         graded = build_answer_grade_messages(ask.question, ask.reference, "x" * 4 * written)
-        lengths.append(
-            [estimate_server_tokens([m.content for m in messages]) for messages in (shown, graded)]
-        )
+        lengths.append([estimate_server_tokens([m.content for m in messages]) for messages in (shown, graded)])
     means = np.mean(lengths, axis=0) if lengths else np.zeros(2)
     return float(means[0]), float(means[1])
 

@@ -54,9 +54,7 @@ class UnlabelledItemForecaster:
         first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
         cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
         self._cell = np.unique(cell, return_inverse=True)[1]
-        self._query_guess = (
-            self._estimate_query_values_from_judge_grades() if population.asked.linear is None else None
-        )
+        self._query_guess = self._estimate_query_values_from_judge_grades() if population.asked.linear is None else None
 
     def forecast_unlabelled_items(
         self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]
@@ -196,9 +194,7 @@ class _DecisionStudyReplay:
         self.chooser = UnlabelledItemForecaster(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[SequentialDrawEstimates] = [
-            _make_empty_sequential_draws(len(population.comparisons))
-        ]
+        self.parts: list[SequentialDrawEstimates] = [_make_empty_sequential_draws(len(population.comparisons))]
         self.drawn: list[int] = []
         self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
@@ -272,17 +268,11 @@ class _DecisionStudyReplay:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [
-            population.keys[place]
-            for item in [*self.drawn, *ahead]
-            for place in population.passages_of_each_item[item]
+            population.keys[place] for item in [*self.drawn, *ahead] for place in population.passages_of_each_item[item]
         ]
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
-        counted = [
-            population.keys[place]
-            for item in self.counted
-            for place in population.passages_of_each_item[item]
-        ]
+        counted = [population.keys[place] for item in self.counted for place in population.passages_of_each_item[item]]
         keys = set(population.keys)
         labelled = sum(key in keys for key in self.labels)
         unasked = labelled - sum(key in self.labels for key in asked)
@@ -325,9 +315,7 @@ def _find_unbeaten_run(population: ComparisonItemPopulation, sign: Ints, at: Int
     return (left[0], max(beaten.values())) if len(left) == 1 and beaten else (None, -1)
 
 
-def _map_beaten_runs_to_decision_draw(
-    population: ComparisonItemPopulation, sign: Ints, at: Ints
-) -> dict[int, int]:
+def _map_beaten_runs_to_decision_draw(population: ComparisonItemPopulation, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     beaten: dict[int, int] = {}

@@ -70,9 +70,7 @@ def parse_decision_measure(measure: str, *, bar: bool) -> DecisionMeasure:
     every list would have to be graded."""
     built = MEASURES.build(measure)
     if not isinstance(built, GradedMeasure | RankingMeasure):
-        raise UsageError(
-            f"{measure} is not a ranking measure.", mend="Use one such as Precision4+@10 or nDCG@10."
-        )
+        raise UsageError(f"{measure} is not a ranking measure.", mend="Use one such as Precision4+@10 or nDCG@10.")
     facts = dict(MEASURES.get(built.spec.name).facts)
     if built.spec.cutoff is None:
         raise UsageError(f"{measure} has no cutoff.", mend=f"Use {measure}@10.")
@@ -198,17 +196,9 @@ def make_comparison_items_of_runs(
     """
     asked = parse_decision_measure(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
-        raise UsageError(
-            "A single run needs a threshold to compare with.", mend="Add another --run, or set --bar."
-        )
-    if (
-        bar is not None
-        and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]"
-        and not 0 <= bar <= 1
-    ):
-        raise UsageError(
-            f"The threshold is {bar:g}.", mend=f"Use a threshold from 0 to 1, the range of {measure}."
-        )
+        raise UsageError("A single run needs a threshold to compare with.", mend="Add another --run, or set --bar.")
+    if bar is not None and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]" and not 0 <= bar <= 1:
+        raise UsageError(f"The threshold is {bar:g}.", mend=f"Use a threshold from 0 to 1, the range of {measure}.")
     keys, ranks, queries = pool_first_passages(runs, asked.cutoff)
     return build_comparison_items_from_ranks(asked, tuple(runs), queries, keys, ranks, bar)
 
@@ -234,9 +224,7 @@ def build_comparison_items_from_ranks(
     )
 
 
-def pool_first_passages(
-    runs: Mapping[str, RunOrQrelsEntries], k: int
-) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
+def pool_first_passages(runs: Mapping[str, RunOrQrelsEntries], k: int) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
     """All passages among the first `k` of any run, by query and id, their ranks (passages, runs), and the queries of
     the runs; ranked as everywhere (`scoring.placement`)."""
     import polars as pl

@@ -47,11 +47,7 @@ from embassay.protocols.rag.decision.population import (
     parse_decision_measure,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
-from embassay.protocols.rag.scoring.inputs import (
-    make_run_names_distinct,
-    map_judgement_grades,
-    parse_named_path,
-)
+from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, map_judgement_grades, parse_named_path
 from embassay.protocols.rag.scoring.options import SequentialLabellingRequest
 from embassay.runs.folder import format_value_as_json, write_file_atomically, write_json
 from embassay.runs.spending import RunSpendingJournal
@@ -132,9 +128,7 @@ def list_decision_claims(decision: DecisionStudyRecord) -> Iterator[Claim]:
     """What a study says: after how many labels, which comparisons are decided, and which run is best."""
     yield make_count_claim("labels", decision.used, decision.needed)
     yield make_count_claim("set aside", decision.unused_label_count, decision.given)
-    yield from (
-        _make_comparison_claim(standing, decision) for standing in decision.standings if standing.sign
-    )
+    yield from (_make_comparison_claim(standing, decision) for standing in decision.standings if standing.sign)
     if decision.best:
         others = tuple(run for run in decision.runs if run != decision.best)
         yield Claim(decision.best, "first", decision.measure, others, n=1, of=len(decision.runs))
@@ -146,9 +140,7 @@ def _make_comparison_claim(standing: RunComparisonEstimate, decision: DecisionSt
     (low, high), other = standing.ends, standing.b if is_kept else standing.a
     known = Claim(standing.better, "beats", decision.measure, (other,), standing.value, low=low, high=high)
     if not standing.b:
-        return replace(
-            known, subject=standing.a, relation="keeps" if is_kept else "misses", others=(), kind="bar"
-        )
+        return replace(known, subject=standing.a, relation="keeps" if is_kept else "misses", others=(), kind="bar")
     return known if is_kept else replace(known, value=-standing.point, low=-high, high=-low)
 
 
@@ -213,9 +205,7 @@ def _forecast_benefit_of_more_labels(
     that
     is likely the last to be."""
     population = course.population
-    lacking = list_comparisons_to_decide(
-        population, course.decided, [standing.point for standing in standings]
-    )
+    lacking = list_comparisons_to_decide(population, course.decided, [standing.point for standing in standings])
     if not lacking or not len(course.draws):
         return ()
     # About as far from its end is a bet that is held at every look, in standard errors (Ville 1939).
@@ -258,9 +248,7 @@ def _phrase_decision_verdict(decision: DecisionStudyRecord) -> str:
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
     missed = [standing.a for standing in decision.standings if standing.better != standing.a]
     parts = [f"{', '.join(met)} met" if met else "", f"{', '.join(missed)} missed" if missed else ""]
-    return (
-        f"{' and '.join(filter(None, parts))} the threshold {decision.bar:g} of {decision.measure}, {labels}"
-    )
+    return f"{' and '.join(filter(None, parts))} the threshold {decision.bar:g} of {decision.measure}, {labels}"
 
 
 def _list_decision_opening_sentences(decision: DecisionStudyRecord) -> list[str]:
@@ -291,7 +279,8 @@ def format_signed_difference_and_interval(one: RunComparisonEstimate) -> str:
     """A difference with its interval.
 
     >>> format_signed_difference_and_interval(RunComparisonEstimate(0.031, 0.002, 0.06, a="a", b="b", sign=1,
-    better="a")) '+0.031 (+0.002 to +0.060)'
+    ...     better="a"))
+    '+0.031 (+0.002 to +0.060)'
     """
     low, high = one.ends
     return f"{one.point:+.3f} ({low:+.3f} to {high:+.3f})" if np.isfinite(one.point) else "–"
@@ -350,11 +339,7 @@ def _make_decision_study(request: SequentialLabellingRequest) -> DecisionStudySe
     known = _make_text_matcher_from_corpus(request)
     runs = {name: read_run_entries(path, request.mapping, known) for name, path in named}
     population = make_comparison_items_of_runs(runs, request.measure, request.bar)
-    guide = (
-        {}
-        if request.guide is None
-        else read_passage_grades(Path(request.guide), request.grades, request.mapping)
-    )
+    guide = {} if request.guide is None else read_passage_grades(Path(request.guide), request.grades, request.mapping)
     if request.guide is not None and not set(guide) & set(population.keys):
         raise DataError(
             "the file grades none of the runs' passages", path=request.guide,
@@ -383,9 +368,7 @@ def _read_corpus(request: SequentialLabellingRequest) -> dict[str, str]:
         return _read_texts_by_id(path, request.mapping)
     return {
         passage.id: passage.body
-        for passage in read_corpus_passages_with_origin(
-            open_dataset(prefer_path_over_catalogue(request.corpus or ""))
-        )
+        for passage in read_corpus_passages_with_origin(open_dataset(prefer_path_over_catalogue(request.corpus or "")))
     }
 
 
@@ -413,9 +396,7 @@ def _collect_study_texts(
 def _read_texts_by_id(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     source = open_table_file(path)
     columns = source.columns()
-    identity = next(
-        (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
-    )
+    identity = next((name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id")
     text, title = mapping.get("text", "text"), mapping.get("title", "title")
     texts = {}
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
@@ -462,9 +443,7 @@ def save_decision_study(out: Path, study: DecisionStudySetup) -> None:
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block
     }  # fmt: skip
     head = format_value_as_json(facts, indent=1) + "\n"
-    rows = "".join(
-        json.dumps(row, ensure_ascii=False) + "\n" for row in _list_decision_study_pool_rows(study)
-    )
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _list_decision_study_pool_rows(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
         if path.exists() and path.read_text("utf-8") != text:
@@ -479,11 +458,7 @@ def save_decision_study(out: Path, study: DecisionStudySetup) -> None:
 
 def _list_decision_study_pool_rows(study: DecisionStudySetup) -> Iterable[dict[str, Any]]:
     for place, (query, doc) in enumerate(study.population.keys):
-        row: dict[str, Any] = {
-            "query_id": query,
-            "doc_id": doc,
-            "ranks": study.population.ranks[place].tolist(),
-        }
+        row: dict[str, Any] = {"query_id": query, "doc_id": doc, "ranks": study.population.ranks[place].tolist()}
         if (query, doc) in study.terms.guide:
             row["guide"] = study.terms.guide[query, doc]
         if study.texts is not None:
@@ -496,9 +471,7 @@ def read_decision_study(path: Path) -> DecisionStudySetup:
     mend = "Create one: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
         head = parse_bounded_json(read_bounded_file(path / TERMS))
-        rows = [
-            parse_bounded_json(line) for line in read_bounded_file(path / POOL).decode("utf-8").splitlines()
-        ]
+        rows = [parse_bounded_json(line) for line in read_bounded_file(path / POOL).decode("utf-8").splitlines()]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
         asked = parse_decision_measure(head["measure"], bar=head["bar"] is not None)
@@ -559,9 +532,7 @@ def _collect_judge_labels_until_decided(
     """The labels with those of the judge, asked block by block until nothing is left to decide."""
     path = Path(request.labels).expanduser()
     if path.suffix != ".jsonl":
-        raise UsageError(
-            f"The judge's grades cannot be added to {path}.", mend="Use a .jsonl file for --qrels."
-        )
+        raise UsageError(f"The judge's grades cannot be added to {path}.", mend="Use a .jsonl file for --qrels.")
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if out is None else out
     grades = dict(labels)
@@ -570,15 +541,10 @@ def _collect_judge_labels_until_decided(
         append_passage_grades(path, [label])
         grades.update([label])
 
-    with closing(
-        RunSpendingJournal(folder / "spending.jsonl", format_current_utc_time("milliseconds"))
-    ) as spending:
+    with closing(RunSpendingJournal(folder / "spending.jsonl", format_current_utc_time("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.usd_counted_by_limit, journal=spending)
         judge = open_judge(
-            request.judge or "",
-            ledger=ledger,
-            seed=request.seed,
-            longest=_count_bytes_of_longest_text_pair(study),
+            request.judge or "", ledger=ledger, seed=request.seed, longest=_count_bytes_of_longest_text_pair(study)
         )
         while waiting := study.replay_study_with_labels(grades).waiting:
             asyncio.run(_grade_passages(judge, study, waiting, save_passage_grade))
@@ -588,8 +554,7 @@ def _collect_judge_labels_until_decided(
 def _count_bytes_of_longest_text_pair(study: DecisionStudySetup) -> int:
     assert study.texts is not None
     longest = (
-        max(map(_count_utf8_bytes, texts.values()), default=0)
-        for texts in (study.texts.queries, study.texts.documents)
+        max(map(_count_utf8_bytes, texts.values()), default=0) for texts in (study.texts.queries, study.texts.documents)
     )
     return sum(longest)
 

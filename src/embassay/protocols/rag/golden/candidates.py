@@ -96,9 +96,7 @@ class QuestionRewritingStage:
         work.listener.stage(f"S1 rewrites by {work.question_rewriter.name}", len(asked_for), "questions")
 
         async def rewrite_all_questions() -> None:
-            jobs = [
-                partial(work.question_rewriter.rewrite, Question(query.id, query.text)) for query in asked_for
-            ]
+            jobs = [partial(work.question_rewriter.rewrite, Question(query.id, query.text)) for query in asked_for]
             async for position, outcome in run_concurrent_jobs(jobs, progress=work.listener.advanced_by):
                 key = asked_for[position].id
                 if isinstance(outcome, CallFailure):
@@ -185,18 +183,13 @@ class GoldenCandidateSearchStage:
         }
 
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
-        return (
-            hash_stage_input_file(asked.folder.rewrite_path, self.work.run),
-            *self.work.read.files["corpus"],
-        )
+        return (hash_stage_input_file(asked.folder.rewrite_path, self.work.run), *self.work.read.files["corpus"])
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
         rewrites = [read_stored_rewrite_row(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
         check_memory_fits(
-            estimate_search_memory(
-                self.work.encoder.system, self.work.passages.texts, asked_words, options.depth
-            )
+            estimate_search_memory(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth)
         )
         dense = self._search_by_vectors(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
         sparse, depth = self._search_by_words(asked_words), options.depth
@@ -215,22 +208,16 @@ class GoldenCandidateSearchStage:
         """The best of each query by cosine."""
         passages, depth = self.work.passages, self.work.request.options.depth
         shards = list(cut_range_into_blocks(len(passages), SHARD))
-        self.work.listener.stage(
-            f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
-        )
+        self.work.listener.stage(f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages")
         rankings = []
         with self.work.charge_calls_to("S2", self.work.encoder.name):
             for part in shards:
-                vectors = scale_rows_to_unit_length(
-                    self.work.encoder.vectors(list(passages.texts[part]), "document")
-                )
+                vectors = scale_rows_to_unit_length(self.work.encoder.vectors(list(passages.texts[part]), "document"))
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
                     raise ModelError(f"{self.work.encoder.name!r} could not encode any passage.")
-                ranked = exact_search(
-                    scale_rows_to_unit_length(queries), vectors[usable], min(depth, len(usable))
-                )
+                ranked = exact_search(scale_rows_to_unit_length(queries), vectors[usable], min(depth, len(usable)))
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_unencoded_passages()
@@ -249,9 +236,7 @@ class GoldenCandidateSearchStage:
         """Note the passages that only the search by words can find."""
         failures = self.work.encoder.failures
         lost = [
-            key
-            for key, text in zip(self.work.passages.ids, self.work.passages.texts, strict=True)
-            if text in failures
+            key for key, text in zip(self.work.passages.ids, self.work.passages.texts, strict=True) if text in failures
         ]
         if lost:
             self.work.warnings.append(
@@ -270,11 +255,7 @@ class GoldenCandidateSearchStage:
             hits = index.search(query, options.depth)
             rankings.append(
                 [
-                    {
-                        **self._make_passage_row(index.place(hit.id)),
-                        "rank_sparse": rank,
-                        "score_bm25": hit.score,
-                    }
+                    {**self._make_passage_row(index.place(hit.id)), "rank_sparse": rank, "score_bm25": hit.score}
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )
@@ -314,9 +295,7 @@ class FusionStage:
     def inputs(self, asked: QueryWithFolder) -> Sequence[StageInputFile]:
         depth = self.work.request.options.depth
         paths = [asked.folder.dense_hits_path(depth), asked.folder.sparse_hits_path(depth)]
-        paths += (
-            [asked.folder.passages_from_runs_path] if asked.folder.passages_from_runs_path.exists() else []
-        )
+        paths += [asked.folder.passages_from_runs_path] if asked.folder.passages_from_runs_path.exists() else []
         return tuple(hash_stage_input_file(path, self.work.run) for path in paths)
 
     def do(self, waiting: Sequence[QueryWithFolder], done: Done) -> Mapping[str, str]:
@@ -343,15 +322,12 @@ class FusionStage:
             done(
                 asked,
                 QueryStageOutput(
-                    {asked.folder.fused_list_path: format_json_lines(rows)},
-                    {"candidates": len(rows), **counts},
+                    {asked.folder.fused_list_path: format_json_lines(rows)}, {"candidates": len(rows), **counts}
                 ),
             )
         return failed
 
-    def _list_passages_added_by_runs(
-        self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]
-    ) -> Iterator[Row]:
+    def _list_passages_added_by_runs(self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
         """The passages that runs brought and no search of ours found, after those, in the order of their ranks."""
         if not asked.folder.passages_from_runs_path.exists():
             return
@@ -390,9 +366,7 @@ def fuse_dense_and_sparse(
     for rank, hit in enumerate(fused, start=1):
         rows = [by_id[hit.id] for by_id in by_list if hit.id in by_id]
         first = rows[0]
-        row: dict[str, Any] = {
-            name: first.get(name) for name in ("qid", "question", "query_rewrite", "doc_id")
-        }
+        row: dict[str, Any] = {name: first.get(name) for name in ("qid", "question", "query_rewrite", "doc_id")}
         for name in ("text", "metadata"):
             row[name] = next((value for other in rows if (value := other.get(name))), first.get(name))
         row |= {name: next((o[name] for o in rows if name in o), None) for name in _OWN}

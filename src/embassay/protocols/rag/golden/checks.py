@@ -98,11 +98,7 @@ def sample_keys_across_questions(keys: Sequence[Key], n: int, seed: int) -> list
         turns += [(turn, query, group[place]) for turn, place in enumerate(drawn.tolist())]
     names = list(by_query)
     lots = dict(
-        zip(
-            names,
-            make_seeded_generator(seed, "repeat questions").permutation(len(names)).tolist(),
-            strict=True,
-        )
+        zip(names, make_seeded_generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True)
     )
     # The turn before the lot: no question gives a second passage while another has given none.
     turns.sort(key=lambda turn: (turn[0], lots[turn[1]]))
@@ -131,18 +127,12 @@ async def repeat_judge_calls(
 
 
 def compare_judgements_with_repeat(
-    first: Mapping[Key, int],
-    ordered: Sequence[JudgedPassageOrder],
-    second: RepeatedJudgements,
-    *,
-    seed: int = 1337,
+    first: Mapping[Key, int], ordered: Sequence[JudgedPassageOrder], second: RepeatedJudgements, *, seed: int = 1337
 ) -> JudgeRepeatability:
     """How far the second judgements are the first ones."""
     keys = [key for key in first if key in second.grades]
     pairs = [
-        (first_order, order)
-        for first_order, order in zip(ordered, second.orders, strict=True)
-        if order is not None
+        (first_order, order) for first_order, order in zip(ordered, second.orders, strict=True) if order is not None
     ]
     if not keys and not pairs:
         return JudgeRepeatability(failed=second.failed, reason="no item was judged twice")
@@ -183,10 +173,7 @@ def estimate_grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> 
         flat = np.repeat(np.eye(flat.shape[1]), tables.reshape(-1), axis=0)
     replicates = _bootstrap_row_means(flat, seed, "grades")
     whole = flat.sum(axis=0)
-    return {
-        name: _estimate_with_interval(statistic, whole, replicates, n)
-        for name, statistic in _OF_GRADES.items()
-    }
+    return {name: _estimate_with_interval(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
 
 
 def estimate_share_of_swapped_pairs(
@@ -227,9 +214,7 @@ def compute_weighted_kappa(table: Floats) -> Floats:
     n = table.sum(axis=(-2, -1))
     expected = table.sum(axis=-1)[..., :, None] * table.sum(axis=-2)[..., None, :]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(
-            1 - n * (weights * table).sum(axis=(-2, -1)) / (weights * expected).sum(axis=(-2, -1))
-        )
+        return np.asarray(1 - n * (weights * table).sum(axis=(-2, -1)) / (weights * expected).sum(axis=(-2, -1)))
 
 
 def _reshape_to_grade_table(counts: Floats) -> Floats:
@@ -266,9 +251,7 @@ def _bootstrap_row_means(rows: Floats, seed: int, name: str) -> Floats | None:
     return resample_means(rows, n_resamples=RESAMPLES, rng=make_seeded_generator(seed, "repeatability", name))
 
 
-def _estimate_with_interval(
-    statistic: Statistic, whole: Floats, replicates: Floats | None, n: int
-) -> Estimate:
+def _estimate_with_interval(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Estimate:
     value = float(statistic(whole))
     if np.isnan(value):
         return Estimate(None, n=n, reason="all judgements are the same")
@@ -314,9 +297,7 @@ def measure_repeatability_on_sample(
     )
 
 
-def _sample_ordered_lists(
-    work: GoldenRunResources, done: dict[str, QueryProgress], n: int
-) -> list[JudgedPassageOrder]:
+def _sample_ordered_lists(work: GoldenRunResources, done: dict[str, QueryProgress], n: int) -> list[JudgedPassageOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
@@ -495,12 +476,8 @@ def _average_kendall_tau(orders: Mapping[str, _PersonJudgeOrderAgreement], seed:
     return bootstrap_ci(values, rng=make_seeded_generator(seed, "human check", "tau"))
 
 
-def _estimate_share_of_swapped_order_pairs(
-    orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int
-) -> Estimate:
-    counts = np.array(
-        [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
-    )
+def _estimate_share_of_swapped_order_pairs(orders: Mapping[str, _PersonJudgeOrderAgreement], seed: int) -> Estimate:
+    counts = np.array([(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64)
     if not len(counts):
         return Estimate(None, reason="all ranks are tied")
     return estimate_share_of_pairs(counts, make_seeded_generator(seed, "human check", "swapped"))
@@ -528,9 +505,7 @@ def write_sampled_lists_for_human_check(
     chosen = set(sample_question_ids([final.query_id for final in lists], sampling.share, sampling.seed))
     drawn = [final for final in lists if final.query_id in chosen]
     if out.exists():
-        raise UsageError(
-            f"{out} already exists.", mend="Choose another file name: this file may contain edits."
-        )
+        raise UsageError(f"{out} already exists.", mend="Choose another file name: this file may contain edits.")
     write_human_check_file(out, drawn, blind=sampling.blind, excerpt=sampling.excerpt, seed=sampling.seed)
     return drawn
 
@@ -541,9 +516,7 @@ def score_edited_check_file(run: Path, file: Path, *, seed: int = 1337) -> Human
     edited, blind = read_human_check_file(file, lists)
     checked = {edit.query_id for edit in edited}
     check = score_human_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    check = replace(
-        check, lists=_fingerprint_final_lists([final for final in lists if final.query_id in checked])
-    )
+    check = replace(check, lists=_fingerprint_final_lists([final for final in lists if final.query_id in checked]))
     write_file_atomically(
         run / FOLDER / f"{slugify_name(file.stem)}.json",
         format_value_as_json({**asdict(check), "questions": sorted(checked)}) + "\n",
@@ -590,12 +563,8 @@ def _write_human_checks_to_record(run: Path) -> None:
     if path.exists():
         golden = read_golden_record(path)
         labels = {**golden.labels, "n_human_validated": count_checked_questions(run)}
-        write_golden_record(
-            path, replace(golden, human=read_human_checks_of_current_lists(run), labels=labels)
-        )
+        write_golden_record(path, replace(golden, human=read_human_checks_of_current_lists(run), labels=labels))
 
 
 def _fingerprint_final_lists(lists: Sequence[QuestionFinalList]) -> str:
-    return digest_json(
-        [[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists]
-    )
+    return digest_json([[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists])

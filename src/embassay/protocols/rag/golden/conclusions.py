@@ -78,9 +78,7 @@ class QueryProgress:
     @property
     def list_passages_by_final_rank(self) -> list[Row]:
         """The passages that S6 ordered, best first."""
-        return sorted(
-            (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
-        )
+        return sorted((row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"]))
 
     def make_query_order_answers(self) -> QueryOrderAnswers:
         """Candidates and answers as the reports of rankings take them."""
@@ -89,9 +87,7 @@ class QueryProgress:
         place = {row["doc_id"]: position for position, row in enumerate(rows)}
         candidates = tuple(PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]) for row in rows)
         calls = tuple(
-            JudgeOrderAnswer(
-                tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"])
-            )
+            JudgeOrderAnswer(tuple(place[key] for key in call["shown"]), tuple(place[key] for key in call["order"]))
             for call in self.calls
         )
         return QueryOrderAnswers(candidates, calls)
@@ -218,9 +214,7 @@ def make_golden_query_summary(one: QueryProgress) -> summary.GoldenQuerySummary:
     )
 
 
-def summarise_candidate_tokens(
-    queries: Sequence[QueryProgress], tokenizer: str
-) -> summary.TokensPerCandidate | None:
+def summarise_candidate_tokens(queries: Sequence[QueryProgress], tokenizer: str) -> summary.TokensPerCandidate | None:
     """Tokens per candidate over all pools (spec rag 3.1); None where no pool is there."""
     counts = [count for query in queries for count in query.tokens]
     if not counts:
@@ -316,9 +310,7 @@ def _estimate_position_bias(judged: Sequence[Any], seed: int) -> tuple[summary.J
     places = estimate_place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()
     return tuple(
-        summary.JudgePositionBias(place, gain)
-        for place, gain in enumerate(gains, start=1)
-        if gain.value is not None
+        summary.JudgePositionBias(place, gain) for place, gain in enumerate(gains, start=1) if gain.value is not None
     )
 
 
@@ -449,11 +441,7 @@ def build_golden_tables(golden: GoldenRunRecord) -> list[ColumnTable]:
 
 def _make_label_summary_table(labels: Mapping[str, float | None]) -> ColumnTable:
     return ColumnTable.of(
-        "label_summary",
-        "Golden set labels",
-        labels,
-        text("quantity", str),
-        number_column("value", labels.get),
+        "label_summary", "Golden set labels", labels, text("quantity", str), number_column("value", labels.get)
     )
 
 
@@ -476,9 +464,7 @@ def _make_golden_questions_table(golden: GoldenRunRecord) -> ColumnTable:
 
 def _make_grade_count_field(grade: int) -> ComputedColumn:
     """How many passages of a question have the grade; None where none is graded."""
-    return whole_number_column(
-        f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None
-    )
+    return whole_number_column(f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None)
 
 
 def _make_candidate_tokens_table(golden: GoldenRunRecord) -> ColumnTable:
@@ -491,10 +477,7 @@ def _make_candidate_tokens_table(golden: GoldenRunRecord) -> ColumnTable:
 
 
 def _build_judge_regrading_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
-    columns = (
-        Column("first grade", decimals=0),
-        *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),
-    )
+    columns = (Column("first grade", decimals=0), *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)))
     rows = tuple((grade, *row) for grade, row in enumerate(table, start=1))
     return ColumnTable("judge_repeats", "Passages graded twice", columns, rows)
 

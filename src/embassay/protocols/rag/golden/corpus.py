@@ -17,13 +17,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.documents.passages import FolderPassageSource, WholeDocumentSource
 from embassay.data.intake import SkipRecordingReader, choose_dataset_language
 from embassay.data.lines import split_reading_from_mapping
-from embassay.data.rows import (
-    RowSource,
-    SourceRow,
-    make_missing_column_error,
-    read_text_cell,
-    read_text_list_cell,
-)
+from embassay.data.rows import RowSource, SourceRow, make_missing_column_error, read_text_cell, read_text_list_cell
 from embassay.data.sources import prefer_path_over_catalogue
 from embassay.data.tables import FORMATS, open_table_ignoring_unused_options
 from embassay.data.views import FilteredRowsView, RenamedColumnsView, SmallestHashSample, TitlePrependedView
@@ -115,9 +109,7 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
     what to read, DataError for what is wrong in the files.
     """
     tables = _open_corpus_and_queries(request)
-    check_memory_fits(
-        estimate_corpus_memory(Path(origin.origin_address) for origin in tables.corpus.list_origins())
-    )
+    check_memory_fits(estimate_corpus_memory(Path(origin.origin_address) for origin in tables.corpus.list_origins()))
     intake = SkipRecordingReader()
     documents = intake.read(
         tables.corpus,
@@ -131,9 +123,7 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
         lambda row, key: _read_golden_question_row(row, key, intake),
         SmallestHashSample(request.limit, request.seed),
     )
-    intake.note_odd_texts(
-        (document.id for _, document in documents), (document.text for _, document in documents)
-    )
+    intake.note_odd_texts((document.id for _, document in documents), (document.text for _, document in documents))
     files = {
         "corpus": _list_source_origins_with_digests(tables.corpus),
         "queries": _list_source_origins_with_digests(tables.queries),
@@ -149,9 +139,7 @@ def read_golden_inputs(request: GoldenRequest) -> CorpusWithQuestions:
 
 def _open_corpus_and_queries(request: GoldenRequest) -> _CorpusAndQueries:
     if request.dataset and (request.corpus or request.queries):
-        raise UsageError(
-            "Both a dataset and files were given.", mend="Use either -d, or --corpus and --queries."
-        )
+        raise UsageError("Both a dataset and files were given.", mend="Use either -d, or --corpus and --queries.")
     if request.dataset:
         folder = Path(request.dataset).expanduser()
         return _open_beir_folder(folder, request) if folder.is_dir() else _open_dataset(request)
@@ -191,9 +179,7 @@ def open_document_passages_and_dataset(corpus: str, options: GoldenOptions) -> t
 def _open_folder_and_questions(request: GoldenRequest) -> _CorpusAndQueries:
     """A folder of documents, and a file of questions."""
     corpus, dataset = open_document_passages_and_dataset(request.corpus, request.options)
-    queries = _open_corpus_and_query_files(
-        None, _require_existing_file(request.queries), dataset.name, request
-    ).queries
+    queries = _open_corpus_and_query_files(None, _require_existing_file(request.queries), dataset.name, request).queries
     return _CorpusAndQueries(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
@@ -310,8 +296,7 @@ def _is_storable_metadata(value: Any) -> bool:
 
 def _list_source_origins_with_digests(source: RowSource) -> tuple[StageInputFile, ...]:
     return tuple(
-        StageInputFile(origin.origin_address, origin.compute_content_digest().hex())
-        for origin in source.list_origins()
+        StageInputFile(origin.origin_address, origin.compute_content_digest().hex()) for origin in source.list_origins()
     )
 
 
@@ -366,9 +351,7 @@ def _cut_chunks(
     assert options.chunk is not None
     chunking, ends = Chunking(options.chunk, options.overlap), token_ends(tokenizer)
     for document in documents:
-        for number, piece in enumerate(
-            chunk(document.text, _make_breadcrumb(document), chunking, ends), start=1
-        ):
+        for number, piece in enumerate(chunk(document.text, _make_breadcrumb(document), chunking, ends), start=1):
             place = {"source": document.id, "chunk": number, "start": piece.start, "end": piece.end}
             yield _CorpusPassage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
 
@@ -380,9 +363,7 @@ def _make_breadcrumb(document: CorpusDocument) -> Any:
         values = (document.metadata.get(name) for name in names)
         return next((text for value in values if (text := _join_metadata_value(value))), "")
 
-    sections = tuple(
-        filter(None, (find_first_filled_field("section"), find_first_filled_field("subsection")))
-    )
+    sections = tuple(filter(None, (find_first_filled_field("section"), find_first_filled_field("subsection"))))
     return Breadcrumb(
         find_first_filled_field("paper"),
         sections,
@@ -429,9 +410,7 @@ def estimate_corpus_memory(files: Iterable[Path]) -> WorkMemoryEstimate:
         for file in files
         if file.is_file()
     )
-    return WorkMemoryEstimate(
-        {"the corpus, which a golden set holds in memory": size}, "Use a smaller corpus"
-    )
+    return WorkMemoryEstimate({"the corpus, which a golden set holds in memory": size}, "Use a smaller corpus")
 
 
 _MOST_BYTES = 400_000

@@ -76,12 +76,7 @@ def make_opaque_check_item_id(query_id: str, doc_id: str) -> str:
 
 
 def write_human_check_file(
-    path: Path,
-    lists: Sequence[QuestionFinalList],
-    *,
-    blind: bool = False,
-    excerpt: int = 800,
-    seed: int = 1337,
+    path: Path, lists: Sequence[QuestionFinalList], *, blind: bool = False, excerpt: int = 800, seed: int = 1337
 ) -> None:
     """Write the file. Places and grades are the judge's, to be changed where they are wrong; or in a `blind` one they
     are empty, and the passages of a question stand in an order drawn by `seed`. Texts are cut at `excerpt` characters.
@@ -98,19 +93,13 @@ def write_human_check_file(
     write_file_atomically(path, format_csv_sheet(rows, _choose_delimiter_by_suffix(path)).encode("utf-8-sig"))
 
 
-def read_human_check_file(
-    path: Path, lists: Sequence[QuestionFinalList]
-) -> tuple[list[PersonPassageJudgement], bool]:
+def read_human_check_file(path: Path, lists: Sequence[QuestionFinalList]) -> tuple[list[PersonPassageJudgement], bool]:
     """What stands in an edited file of these lists, and whether it was a blind one.
 
     Rows may be in any order, separators commas, semicolons or tabs, and 1,5 is 1.5. DataError with file and line for a
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
-    items = {
-        make_opaque_check_item_id(final.query_id, p.doc_id): (final, p)
-        for final in lists
-        for p in final.passages
-    }
+    items = {make_opaque_check_item_id(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
     source = _open_human_check_table(path)
     for column in NEEDED:
         if column not in source.columns():
@@ -144,9 +133,7 @@ def read_human_check_file(
         )
         lines[item] = row.line
     if not edits:
-        raise DataError(
-            "the file has no rows", path=path, mend="Recreate it with `embassay rag check sample`."
-        )
+        raise DataError("the file has no rows", path=path, mend="Recreate it with `embassay rag check sample`.")
     _require_complete_questions(path, edits, lines, lists)
     return list(edits.values()), "judge_place" not in source.columns()
 
@@ -176,9 +163,7 @@ def _list_check_columns(blind: bool) -> tuple[str, ...]:
 
 
 def _shuffle_final_list(final: QuestionFinalList, seed: int) -> Iterator[FinalListPassage]:
-    for place in (
-        make_seeded_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist()
-    ):
+    for place in make_seeded_generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist():
         yield final.passages[place]
 
 
@@ -251,9 +236,7 @@ def _parse_edited_grade(row: SourceRow) -> int | None:
     return int(whole[1])
 
 
-def _make_final_list_check_error(
-    row: SourceRow, what: str, expected: str, found: str, mend: str
-) -> DataError:
+def _make_final_list_check_error(row: SourceRow, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -264,23 +247,18 @@ def read_final_lists(run: Path) -> list[QuestionFinalList]:
     """
     manifest = RunFolder(run).read_manifest()
     if manifest is None or (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
-        raise UsageError(
-            f"There is no golden set in {run}.", mend="Give the --out folder of `embassay rag golden`."
-        )
+        raise UsageError(f"There is no golden set in {run}.", mend="Give the --out folder of `embassay rag golden`.")
     try:
         top = int(manifest["arguments"]["options"]["top"])
         cells = [(cell["query_id"], cell["folder"]) for cell in manifest["cells"]]
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            "the manifest is incomplete", path=run / "manifest.json", found=repr(error)
-        ) from error
+        raise DataError("the manifest is incomplete", path=run / "manifest.json", found=repr(error)) from error
     # A name, not a path: what somebody sends as a run leads nowhere else.
     folders = [(query, SingleQueryFolder(run, Path(str(name)).name)) for query, name in cells]
     done = [(query, folder) for query, folder in folders if folder.stage_success_path("S6").exists()]
     if not done:
         raise UsageError(
-            f"No question in {run} is finished.",
-            mend="Run the same `embassay rag golden` command again to resume.",
+            f"No question in {run} is finished.", mend="Run the same `embassay rag golden` command again to resume."
         )
     return [read_final_list(query, folder.ranked(top)) for query, folder in done]
 
@@ -293,10 +271,7 @@ def read_final_list(query: str, path: Path) -> QuestionFinalList:
         question = str(rows[0]["question"]) if rows else ""
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
-            "the final list cannot be read",
-            path=path,
-            found=str(error),
-            mend="Recreate it with --from-stage S6.",
+            "the final list cannot be read", path=path, found=str(error), mend="Recreate it with --from-stage S6."
         ) from error
     return QuestionFinalList(query, question, passages)
 
@@ -374,8 +349,7 @@ def export_golden_set(
         _format_json_lines({"_id": question.id, "text": question.text} for question in questions),
     )
     write_file_atomically(
-        beir / "qrels" / "test.tsv",
-        _format_qrels_as_tsv((query, doc, grade - 1) for query, doc, grade in judged),
+        beir / "qrels" / "test.tsv", _format_qrels_as_tsv((query, doc, grade - 1) for query, doc, grade in judged)
     )
     write_file_atomically(
         folder / "README.md", _format_golden_set_readme(about, len(questions), len(judged), "trec" in written)
@@ -406,19 +380,11 @@ _SAID = ("qid", "question", "query_rewrite", "rewrite")
 
 def _make_final_rank_sort_key(row: ListRow) -> tuple[bool, int, int, int, str]:
     place = row.get("final_rank")
-    return (
-        place is None,
-        place or 0,
-        -int(row["grade"] or 0),
-        int(row.get("rank_rrf") or 0),
-        str(row["doc_id"]),
-    )
+    return (place is None, place or 0, -int(row["grade"] or 0), int(row.get("rank_rrf") or 0), str(row["doc_id"]))
 
 
 def _format_qrels_as_tsv(judged: Iterable[tuple[str, str, int]]) -> str:
-    return "query-id\tcorpus-id\tscore\n" + "".join(
-        f"{query}\t{doc}\t{value}\n" for query, doc, value in judged
-    )
+    return "query-id\tcorpus-id\tscore\n" + "".join(f"{query}\t{doc}\t{value}\n" for query, doc, value in judged)
 
 
 def _format_json_lines(values: Iterable[Mapping[str, Any]]) -> str:

@@ -46,13 +46,7 @@ from embassay.protocols.rag.judges import GradeVerdict, Judge, Passage, Question
 from embassay.protocols.rag.ranking import PoolPassage
 from embassay.protocols.rag.ranking.engines import ENGINES, estimate_engine_calls
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
-from embassay.runs.folder import (
-    digest_json,
-    format_json_lines,
-    format_value_as_json,
-    write_file_atomically,
-    write_json,
-)
+from embassay.runs.folder import digest_json, format_json_lines, format_value_as_json, write_file_atomically, write_json
 from embassay.systems.remote.calls import run_in_remote_loop_and_wait
 
 Key = tuple[str, str]
@@ -110,9 +104,7 @@ async def grade_all_pairs(
     """
     waiting = list(
         {
-            make_question_passage_key(pair): pair
-            for pair in asked
-            if make_question_passage_key(pair) not in kept
+            make_question_passage_key(pair): pair for pair in asked if make_question_passage_key(pair) not in kept
         }.values()
     )
     verdicts: dict[Key, GradeVerdict] = {}
@@ -134,14 +126,11 @@ async def grade_all_pairs(
                 verdicts[make_question_passage_key(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
-            check_judge_grades_first_passages(
-                judge.name, end, [passage.reason for passage in ungraded.values()]
-            )
+            check_judge_grades_first_passages(judge.name, end, [passage.reason for passage in ungraded.values()])
     keys = list(dict.fromkeys(map(make_question_passage_key, asked)))
     every = {**kept, **verdicts}
     return PassageGradeVerdicts(
-        {key: every[key] for key in keys if key in every},
-        tuple(ungraded[key] for key in keys if key in ungraded),
+        {key: every[key] for key in keys if key in every}, tuple(ungraded[key] for key in keys if key in ungraded)
     )
 
 
@@ -171,11 +160,7 @@ def find_reusable_verdicts(
     for row in rows:
         key = row.get("qid", ""), row.get("doc_id", "")
         grade = row.get("grade")
-        if (
-            key not in pairs
-            or row.get("judge") != by
-            or row.get("texts") != _fingerprint_pair_texts(pairs[key])
-        ):
+        if key not in pairs or row.get("judge") != by or row.get("texts") != _fingerprint_pair_texts(pairs[key]):
             continue
         # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
@@ -259,9 +244,7 @@ class PassageGradingStage:
         try:
             with work.charge_calls_to("S4", work.judge.name):
                 grading = run_in_remote_loop_and_wait(
-                    lambda: grade_all_pairs(
-                        work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by
-                    )
+                    lambda: grade_all_pairs(work.judge, wanted, kept, store_verdict, progress=work.listener.advanced_by)
                 )
         # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
@@ -274,27 +257,18 @@ class PassageGradingStage:
             raise
         return self._write_graded_questions(waiting, rows, grading, done)
 
-    def _append_verdict(
-        self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict
-    ) -> None:
+    def _append_verdict(self, path: Path, question: Question, passage: Passage, verdict: GradeVerdict) -> None:
         """Write a verdict down at once."""
         ts, model = format_current_utc_time("milliseconds"), build_judge_record(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
-        row = {
-            **make_grade_verdict_json_line((question, passage), verdict, self.work.judge, ts),
-            "model": model,
-        }
+        row = {**make_grade_verdict_json_line((question, passage), verdict, self.work.judge, ts), "model": model}
         path.parent.mkdir(parents=True, exist_ok=True)
         # In one write: a killed process leaves whole lines.
         with path.open("ab", buffering=0) as stream:
             stream.write((format_value_as_json(row) + "\n").encode())
 
     def _write_graded_questions(
-        self,
-        waiting: Sequence[QueryWithFolder],
-        rows: Mapping[str, Rows],
-        grading: PassageGradeVerdicts,
-        done: Done,
+        self, waiting: Sequence[QueryWithFolder], rows: Mapping[str, Rows], grading: PassageGradeVerdicts, done: Done
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
         facts = build_judge_record(self.work.judge)
@@ -315,22 +289,13 @@ class PassageGradingStage:
                 asked,
                 QueryStageOutput(
                     {asked.folder.scores: format_json_lines(scored)},
-                    {
-                        "graded": len(graded),
-                        "ungraded": len(scored) - len(graded),
-                        "attempts": attempts,
-                        **counts,
-                    },
+                    {"graded": len(graded), "ungraded": len(scored) - len(graded), "attempts": attempts, **counts},
                 ),
             )
         return failed
 
     def _make_graded_row(
-        self,
-        asked: QueryWithFolder,
-        row: Mapping[str, Any],
-        verdict: GradeVerdict | None,
-        facts: Mapping[str, Any],
+        self, asked: QueryWithFolder, row: Mapping[str, Any], verdict: GradeVerdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (
             format_current_utc_time("milliseconds"),
@@ -339,19 +304,14 @@ class PassageGradingStage:
         source = {**facts, "model": model}
         if verdict is None:
             # The verdict stands in for the fields of the row; its grade is taken out again.
-            return {
-                **make_graded_candidate_row(row, GradeVerdict(1, 0), self.work.judge, source, ts),
-                "grade": None,
-            }
+            return {**make_graded_candidate_row(row, GradeVerdict(1, 0), self.work.judge, source, ts), "grade": None}
         return make_graded_candidate_row(row, verdict, self.work.judge, source, ts)
 
     def _list_question_passage_pairs(self, asked: QueryWithFolder, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _find_earlier_verdicts_of_pairs(
-        self, asked: QueryWithFolder, pairs: Sequence[Pair]
-    ) -> dict[Key, GradeVerdict]:
+    def _find_earlier_verdicts_of_pairs(self, asked: QueryWithFolder, pairs: Sequence[Pair]) -> dict[Key, GradeVerdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
         rows = [*self._read_earlier_graded_rows(asked), *_read_complete_verdict_rows(asked)]
@@ -423,9 +383,7 @@ def count_grades_of_pool(query_id: str, grades: Sequence[int]) -> PoolGradeCount
     return PoolGradeCounts(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
 
-def summarise_label_counts(
-    labels: Sequence[PoolGradeCounts], *, validated: int = 0
-) -> dict[str, float | None]:
+def summarise_label_counts(labels: Sequence[PoolGradeCounts], *, validated: int = 0) -> dict[str, float | None]:
     """The label summary table (spec rag 4.2) by name of the quantity, None where no question has any; `validated` are
     questions that people have checked. Prevalence is in percent, as in the paper's table."""
     five = [label.counts[4] for label in labels]
@@ -647,9 +605,7 @@ class PassageOrderingStage:
         self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
         for wave in _read_query_waves_adding_new(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
-                fellows = [
-                    queries[key] for key, sha in wave.items() if self._has_unchanged_input(queries[key], sha)
-                ]
+                fellows = [queries[key] for key, sha in wave.items() if self._has_unchanged_input(queries[key], sha)]
                 failed |= self._order_passages_of_pool_batch(fellows, names, done)
         return failed
 
@@ -666,9 +622,7 @@ class PassageOrderingStage:
         pools = [self._make_ranking_pool(asked, rows[asked.id]) for asked in wave]
         logs = {
             pool.question.id: JudgeCallLog(
-                queries[pool.question.id].folder.calls,
-                self.pool_ordering_settings.about(pool),
-                self._warn_once,
+                queries[pool.question.id].folder.calls, self.pool_ordering_settings.about(pool), self._warn_once
             )
             for pool in pools
         }
@@ -686,10 +640,7 @@ class PassageOrderingStage:
                 )
 
         hooks = RefinementListener(
-            self.work.listener.advanced_by,
-            write_query_checkpoint,
-            report_finished_query_order,
-            self._warn_once,
+            self.work.listener.advanced_by, write_query_checkpoint, report_finished_query_order, self._warn_once
         )
         with self.work.charge_calls_to("S6", self.work.judge.name):
             outcomes = run_in_remote_loop_and_wait(
@@ -718,17 +669,12 @@ class PassageOrderingStage:
         }
         return QueryStageOutput(files, {"ranked": len(ordered), "calls": len(refined.calls)})
 
-    def _make_ranking_pool(
-        self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]
-    ) -> QuestionCandidatePool:
+    def _make_ranking_pool(self, asked: QueryWithFolder, rows: Sequence[Mapping[str, Any]]) -> QuestionCandidatePool:
         question = self.work.question(asked, rows[0]["query_rewrite"] if rows else "")
         return QuestionCandidatePool.of(
             question,
             (
-                (
-                    PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]),
-                    Passage(row["doc_id"], row["text"]),
-                )
+                (PoolPassage(row["doc_id"], row["grade"], row["rank_rrf"]), Passage(row["doc_id"], row["text"]))
                 for row in rows
             ),
         )
@@ -765,8 +711,5 @@ def _read_query_waves(path: Path) -> list[Wave]:
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
-            "the file cannot be read",
-            path=path,
-            found=str(error),
-            mend="Redo the ranking with --from-stage S6.",
+            "the file cannot be read", path=path, found=str(error), mend="Redo the ranking with --from-stage S6."
         ) from error

@@ -39,9 +39,7 @@ class GoldenOptions:
     """The options of a golden run; defaults are the profile `thorough` (spec rag 4)."""
 
     nfc: bool = option(True, "Normalise questions to Unicode NFC.")
-    chunk: int | None = option(
-        None, "Maximum tokens per chunk, split between sentences; typically 430.", group=DATA
-    )
+    chunk: int | None = option(None, "Maximum tokens per chunk, split between sentences; typically 430.", group=DATA)
     overlap: int = option(70, "Tokens shared by neighbouring chunks.", group=DATA)
     depth: int = option(50, "Passages to retrieve by dense search, and as many again by BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
@@ -62,9 +60,7 @@ class GoldenOptions:
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
             if get_origin(hint) is Literal and getattr(self, name) not in get_args(hint):
-                raise UsageError(
-                    f"{name} is {getattr(self, name)!r}.", mend=f"Use one of {', '.join(get_args(hint))}."
-                )
+                raise UsageError(f"{name} is {getattr(self, name)!r}.", mend=f"Use one of {', '.join(get_args(hint))}.")
         for name, low, high in _RANGES:
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and low <= value <= high):
@@ -105,25 +101,19 @@ class GoldenRequest:
         MISSING, "The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS.",
         name="--judge -j", group=SYSTEMS
     )  # fmt: skip
-    corpus: str = option(
-        "", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA
-    )
+    corpus: str = option("", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA)
     queries: str = option(
         "", "Questions: a table with `text`; optional `id`, `rewrite`, `bm25_query`, `tags`.",
         value="PATH", group=DATA
     )  # fmt: skip
-    dataset: str = option(
-        "", "A catalogue dataset or a folder, instead of two files.", name="--dataset -d", group=DATA
-    )
+    dataset: str = option("", "A catalogue dataset or a folder, instead of two files.", name="--dataset -d", group=DATA)
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     split: str | None = redeclare_option(RunRequest, "split")
     limit: int | None = redeclare_option(RunRequest, "limit", help="Maximum questions, drawn at random.")
     seed: int = redeclare_option(RunRequest, "seed")
     rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
     ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
-    tokenizer: str = redeclare_option(
-        RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes."
-    )
+    tokenizer: str = redeclare_option(RunRequest, "tokenizer", default="words", help="Tokenizer for chunk sizes.")
     options: GoldenOptions = field(default_factory=GoldenOptions)
 
     def __post_init__(self) -> None:
@@ -237,9 +227,7 @@ def resolve_golden_settings(
     variables = _read_environment_settings(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
-    settings = {
-        name: SettingWithOrigin(value, "default") for name, value in _collect_default_settings().items()
-    }
+    settings = {name: SettingWithOrigin(value, "default") for name, value in _collect_default_settings().items()}
     layers = [
         (local.origin, local.values),
         *_read_settings_profile(chosen),
@@ -310,10 +298,7 @@ def _read_settings_profile(name: str | None) -> list[tuple[str, Mapping[str, Any
             mend=f"{hint}Use {' or '.join(PROFILES)}, or the path of a TOML file with a [golden] table.",
         )
     return [
-        (
-            f"profile {name}",
-            {k: v for k, v in _read_golden_toml_table(path, name).values.items() if k != "profile"},
-        )
+        (f"profile {name}", {k: v for k, v in _read_golden_toml_table(path, name).values.items() if k != "profile"})
     ]
 
 
@@ -333,11 +318,7 @@ def _read_golden_toml_table(path: Path, origin: str) -> _SettingsFile:
 
 
 def _read_environment_settings(environment: Mapping[str, str]) -> dict[str, Any]:
-    named = {
-        name.removeprefix(PREFIX).lower(): value
-        for name, value in environment.items()
-        if name.startswith(PREFIX)
-    }
+    named = {name.removeprefix(PREFIX).lower(): value for name, value in environment.items() if name.startswith(PREFIX)}
     return _convert_setting_types(named, "the environment", prefix=PREFIX)
 
 
@@ -371,9 +352,7 @@ def _describe_setting_suggestion(name: str, prefix: str) -> str:
     from embassay.data.rows import find_nearest_name
 
     near = find_nearest_name(name, (*_collect_default_settings(), "profile"))
-    spelled: Iterable[str] = (
-        _add_prefix_to_setting_name(default, prefix) for default in _collect_default_settings()
-    )
+    spelled: Iterable[str] = (_add_prefix_to_setting_name(default, prefix) for default in _collect_default_settings())
     return (
         f"Did you mean {_add_prefix_to_setting_name(near, prefix)!r}?"
         if near
@@ -406,9 +385,7 @@ class HumanCheckSampling:
 
     share: float = option(0.4, "Share of questions to sample.")
     """20 of 50 in the paper."""
-    blind: bool = option(
-        False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
-    )
+    blind: bool = option(False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind")
     excerpt: int = option(800, "Maximum characters per passage.")
     seed: int = redeclare_option(RunRequest, "seed")
 

@@ -35,12 +35,7 @@ from embassay.protocols.rag.scoring.inputs import map_judgement_grades, parse_na
 from embassay.randomness import make_seeded_generator
 from embassay.runs.folder import RunFolder, write_file_atomically, write_json
 from embassay.stats import Estimate
-from embassay.stats.consensus import (
-    MISSING,
-    JudgeConsensus,
-    compute_median_votes,
-    estimate_dawid_skene_classes,
-)
+from embassay.stats.consensus import MISSING, JudgeConsensus, compute_median_votes, estimate_dawid_skene_classes
 from embassay.stats.resampling import count_draws_of_each_row, draw_all_resample_rows, percentile_interval
 
 Floats = NDArray[np.float64]
@@ -120,9 +115,7 @@ def read_grades_of_one_judge(given: str, grades: str | None = None) -> JudgeGrad
     spent = manifest.get("spent", {}).get("systems", {}).get(judge, {})
     usd = spent.get("usd", 0.0 if not spent else None)
     return JudgeGrades(
-        name if "=" in given else judge or name,
-        _read_judge_grade_file(path / "export" / "qrels.tsv", None),
-        usd,
+        name if "=" in given else judge or name, _read_judge_grade_file(path / "export" / "qrels.tsv", None), usd
     )
 
 
@@ -150,19 +143,14 @@ def compare_judges_and_make_panel(
     votes = np.array([[judge.grades.get(key, 0) - 1 for judge in judges] for key in keys], dtype=np.int64)
     if not ((votes != MISSING).sum(axis=1) > 1).any():
         raise UsageError(
-            "No passage was graded by two of the judges.",
-            mend="Have the judges grade the same questions and passages.",
+            "No passage was graded by two of the judges.", mend="Have the judges grade the same questions and passages."
         )
     model = estimate_dawid_skene_classes(votes, GRADES)
     grades = {
         "median": _make_grade_by_key_from_classes(keys, compute_median_votes(votes)),
         "dawid_skene": _make_grade_by_key_from_classes(keys, model.labels),
     }
-    total = (
-        None
-        if any(judge.usd is None for judge in judges)
-        else float(sum(judge.usd or 0.0 for judge in judges))
-    )
+    total = None if any(judge.usd is None for judge in judges) else float(sum(judge.usd or 0.0 for judge in judges))
     panels = [JudgeGrades(by, grades[by], total) for by in PANELS]
     return JudgePanelResult(
         tuple(_compare_judge_with_people(judge, people, seed) for judge in judges),
@@ -188,9 +176,7 @@ def _estimate_accuracy_of_each_judge(names: Sequence[str], model: JudgeConsensus
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _compare_judge_with_people(
-    judge: JudgeGrades, people: JudgeGrades | None, seed: int
-) -> JudgeAgreementWithPeople:
+def _compare_judge_with_people(judge: JudgeGrades, people: JudgeGrades | None, seed: int) -> JudgeAgreementWithPeople:
     mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
     figures = {} if people is None else _measure_grade_agreement(people.grades, judge.grades, seed)
     items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
@@ -204,9 +190,7 @@ def _compare_judge_pair(first: JudgeGrades, second: JudgeGrades, seed: int) -> J
     )
 
 
-def _measure_grade_agreement(
-    first: Mapping[Key, int], second: Mapping[Key, int], seed: int
-) -> dict[str, Estimate]:
+def _measure_grade_agreement(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Estimate]:
     """Agreement on the passages that both have, by questions."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for key in sorted(first.keys() & second.keys()):
@@ -218,9 +202,7 @@ def _measure_grade_agreement(
     )
 
 
-def measure_krippendorff_alpha(
-    keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337
-) -> Estimate:
+def measure_krippendorff_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Estimate:
     """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
     interval is over questions. None where all grades are one and the same."""
     queries = list(dict.fromkeys(key[0] for key in keys))
@@ -241,10 +223,7 @@ def measure_krippendorff_alpha(
         draw_all_resample_rows(len(queries), RESAMPLES, make_seeded_generator(seed, "panel", "alpha"))
     )
     alphas = np.array(
-        [
-            _compute_ordinal_alpha(np.tensordot(weights, tables, axes=1))
-            for weights in drawn.astype(np.float64)
-        ]
+        [_compute_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
     )
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
@@ -275,9 +254,7 @@ def build_judge_panel_tables(panel: JudgePanelResult) -> Iterator[ColumnTable]:
     if any(judge.people for judge in (*panel.judges, *panel.panels)):
         figures = tuple(_list_agreement_columns("judge.people"))
         note = "Agreement is with people's grades; shift is the judge's mean grade minus people's."
-    judges = [
-        {"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges
-    ]
+    judges = [{"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges]
     teams = [{"judge": team, "kind": "panel"} for team in panel.panels]
     yield ColumnTable.of(
         "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),

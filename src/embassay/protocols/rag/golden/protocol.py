@@ -19,12 +19,7 @@ from embassay.protocols.kernel.outcome import Run, format_current_utc_time
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
-from embassay.protocols.kernel.session import (
-    RunAccounts,
-    RunAttempt,
-    SilentListener,
-    make_unknown_price_error,
-)
+from embassay.protocols.kernel.session import RunAccounts, RunAttempt, SilentListener, make_unknown_price_error
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.live.runs import QuestionsToAsk, ask_retrievers_for_runs
 from embassay.protocols.rag.golden import conclusions, stages
@@ -40,16 +35,8 @@ from embassay.protocols.rag.golden.conclusions import (
     gather_query_progress,
     make_golden_result_rows,
 )
-from embassay.protocols.rag.golden.corpus import (
-    GoldenRunResources,
-    estimate_search_memory,
-    read_golden_inputs,
-)
-from embassay.protocols.rag.golden.final_lists import (
-    FinishedGoldenQuestion,
-    RetrievablePassage,
-    export_golden_set,
-)
+from embassay.protocols.rag.golden.corpus import GoldenRunResources, estimate_search_memory, read_golden_inputs
+from embassay.protocols.rag.golden.final_lists import FinishedGoldenQuestion, RetrievablePassage, export_golden_set
 from embassay.protocols.rag.golden.options import (
     GoldenRequest,
     HumanCheckSampling,
@@ -105,10 +92,7 @@ def forecast_golden_cost(work: GoldenRunResources) -> RunForecast:
     states = make_query_stage_statuses(work.queries, {})
     sizes = {state.id: _estimate_candidate_counts_of_query(work, state) for state in states}
     return RunForecast(
-        (
-            *_forecast_rewriting_and_embedding(work, systems[0], states),
-            *_forecast_judging(work, states, sizes),
-        )
+        (*_forecast_rewriting_and_embedding(work, systems[0], states), *_forecast_judging(work, states, sizes))
     )
 
 
@@ -130,9 +114,7 @@ def _forecast_rewriting_and_embedding(
             hear(texts, role)
             return True
 
-        held = partial(
-            estimate_search_memory, passages=passages, queries=questions, depth=work.request.options.depth
-        )
+        held = partial(estimate_search_memory, passages=passages, queries=questions, depth=work.request.options.depth)
         cells += forecaster.cells(
             TaskWorkloadForForecast(
                 task,
@@ -150,9 +132,7 @@ def _forecast_rewriting_and_embedding(
 
 def _forecast_rewriting(work: GoldenRunResources, states: Sequence[QueryStatusWithLastStage]) -> CellForecast:
     waiting = {state.id for state in states if not state.is_stage_done("S1")}
-    asked = [
-        question for question in work.read.questions if question.rewrite is None and question.id in waiting
-    ]
+    asked = [question for question in work.read.questions if question.rewrite is None and question.id in waiting]
     from embassay.protocols.rag.rewriters import build_rewriting_messages
 
     read = sum(_count_message_tokens(build_rewriting_messages(question.text)) for question in asked)
@@ -172,9 +152,7 @@ def _forecast_judging(
     per_grade = mean(_count_message_tokens(build_grading_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
     length = mean(estimate_server_tokens([passage.text]) for passage in passages)
-    alone = mean(
-        _count_message_tokens(build_ordering_messages(question, [])) for question in questions[:_SAMPLE]
-    )
+    alone = mean(_count_message_tokens(build_ordering_messages(question, [])) for question in questions[:_SAMPLE])
     grades = sum(sizes[state.id].pool for state in states if not state.is_stage_done("S4"))
     pools = [sizes[state.id].kept for state in states if not state.is_stage_done("S6")]
     orders = sum(estimate_engine_calls(work.request.ranking_engine_spec, pool) for pool in pools)
@@ -189,9 +167,7 @@ def _forecast_judging(
             ),
             disk_bytes=disk,
         ),
-        _add_model_call_cost(
-            replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"
-        ),
+        _add_model_call_cost(replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"),
     ]
     if items := work.request.options.repeat:
         more = replace(head, task="repeat")
@@ -200,9 +176,7 @@ def _forecast_judging(
     return cells
 
 
-def _estimate_candidate_counts_of_query(
-    work: GoldenRunResources, state: QueryStatusWithLastStage
-) -> QueryPoolCounts:
+def _estimate_candidate_counts_of_query(work: GoldenRunResources, state: QueryStatusWithLastStage) -> QueryPoolCounts:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
@@ -242,9 +216,7 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(
-        _make_planned_golden_set_model(work, work.request.judge, work.judge, "grades and orders passages")
-    )
+    models.append(_make_planned_golden_set_model(work, work.request.judge, work.judge, "grades and orders passages"))
     if hasattr(work.question_rewriter, "model"):
         models.append(
             _make_planned_golden_set_model(
@@ -254,9 +226,7 @@ def open_planned_systems(work: GoldenRunResources) -> tuple[PlannedSystem, ...]:
     return tuple(models)
 
 
-def _make_planned_golden_set_model(
-    work: GoldenRunResources, spec: str, model: Any, role: str
-) -> PlannedSystem:
+def _make_planned_golden_set_model(work: GoldenRunResources, spec: str, model: Any, role: str) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
@@ -317,9 +287,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
         counts["passages"] += len(present)
         counts["questions"] += bool(present)
         path_of = folders[query].passages_from_runs_path
-        before = [
-            row for row in (read_json_line_rows(path_of) if path_of.exists() else []) if row["run"] != name
-        ]
+        before = [row for row in (read_json_line_rows(path_of) if path_of.exists() else []) if row["run"] != name]
         rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(present, 1)]
         write_json_lines(path_of, [*before, *rows])
     if not counts["passages"]:
@@ -333,11 +301,7 @@ def add_run_to_pools(name: str, path: Path, work: GoldenRunResources) -> tuple[s
 
 def make_golden_stages(work: GoldenRunResources) -> list[GoldenStage]:
     """Make the stages S1 to S6 of a run."""
-    from embassay.protocols.rag.golden.candidates import (
-        FusionStage,
-        GoldenCandidateSearchStage,
-        QuestionRewritingStage,
-    )
+    from embassay.protocols.rag.golden.candidates import FusionStage, GoldenCandidateSearchStage, QuestionRewritingStage
     from embassay.protocols.rag.golden.grades import PassageGradingStage, PassageOrderingStage, PruningStage
 
     return [
@@ -364,9 +328,7 @@ def write_golden_conclusions(
 ) -> GoldenRunRecord:
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
     done = any(query.is_in_golden_set for query in queries)
-    labels = conclusions.summarise_golden_set_labels(
-        queries, count_checked_questions(folder.path) if done else 0
-    )
+    labels = conclusions.summarise_golden_set_labels(queries, count_checked_questions(folder.path) if done else 0)
     exports = _export_finished_questions(folder, work, queries)
     golden = GoldenRunRecord(
         settings=conclusions.summarise_golden_settings(work, profile),
@@ -379,9 +341,7 @@ def write_golden_conclusions(
         labels=labels,
         tokens=conclusions.summarise_candidate_tokens(queries, work.request.tokenizer),
         repeated=repeated,
-        rank_agreement=measure_grade_agreement_with_fused_rank(queries, seed=work.request.seed)
-        if done
-        else None,
+        rank_agreement=measure_grade_agreement_with_fused_rank(queries, seed=work.request.seed) if done else None,
         human=read_human_checks_of_current_lists(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
         notes=conclusions.list_golden_notes(work, queries),
@@ -396,14 +356,8 @@ def write_golden_conclusions(
 def write_lists_for_human_check(folder: RunFolder, work: GoldenRunResources) -> None:
     """Write the lists of some questions for a person to edit, unless the file is there already: it may be edited."""
     path, share = folder.path / CHECK, work.request.options.human
-    if (
-        share
-        and not path.exists()
-        and any(query.folder.stage_success_path("S6").exists() for query in work.queries)
-    ):
-        write_sampled_lists_for_human_check(
-            folder.path, path, HumanCheckSampling(share, seed=work.request.seed)
-        )
+    if share and not path.exists() and any(query.folder.stage_success_path("S6").exists() for query in work.queries):
+        write_sampled_lists_for_human_check(folder.path, path, HumanCheckSampling(share, seed=work.request.seed))
 
 
 def _export_finished_questions(
@@ -411,10 +365,7 @@ def _export_finished_questions(
 ) -> dict[str, str]:
     finished = [
         FinishedGoldenQuestion(
-            query.state.id,
-            query.state.text,
-            query.rewrite,
-            [row for row in query.rows if row["grade"] is not None],
+            query.state.id, query.state.text, query.rewrite, [row for row in query.rows if row["grade"] is not None]
         )
         for query in queries
         if query.is_in_golden_set
@@ -428,11 +379,7 @@ def _export_finished_questions(
         "seed": work.request.seed,
     }
     return export_golden_set(
-        folder.path / "export",
-        finished,
-        _list_exportable_passages(work),
-        about,
-        map_passages_to_document_spans(work),
+        folder.path / "export", finished, _list_exportable_passages(work), about, map_passages_to_document_spans(work)
     )
 
 
@@ -440,11 +387,7 @@ def map_passages_to_document_spans(work: GoldenRunResources) -> dict[str, tuple[
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
     places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
-        document, start, end = (
-            about.get("source") or about.get("document"),
-            about.get("start"),
-            about.get("end"),
-        )
+        document, start, end = (about.get("source") or about.get("document"), about.get("start"), about.get("end"))
         if isinstance(document, str) and isinstance(start, int) and isinstance(end, int) and start < end:
             places[key] = (document, start, end)
     return places
@@ -452,9 +395,7 @@ def map_passages_to_document_spans(work: GoldenRunResources) -> dict[str, tuple[
 
 def _list_exportable_passages(work: GoldenRunResources) -> list[RetrievablePassage]:
     if work.request.options.chunk is None:
-        return [
-            RetrievablePassage(document.id, document.text, document.title) for document in work.read.documents
-        ]
+        return [RetrievablePassage(document.id, document.text, document.title) for document in work.read.documents]
     return list(starmap(RetrievablePassage, zip(work.passages.ids, work.passages.texts, strict=True)))
 
 
@@ -606,15 +547,11 @@ class GoldenSetRunAttempt(RunAttempt):
             check = self.folder.path / CHECK
             if check.exists():
                 # It may be edited, and then it is of the old lists.
-                check.replace(
-                    check.with_stem(f"{check.stem}.until-{format_current_utc_time().replace(':', '')[:17]}")
-                )
+                check.replace(check.with_stem(f"{check.stem}.until-{format_current_utc_time().replace(':', '')[:17]}"))
         for run in self.add_runs:
             name, counts = add_run_to_pools(*parse_named_path(run), self.work)
             self.added[name] = counts
-        for name, counts in write_runs_of_asked_retrievers(
-            self.retrievers, self.work, self.folder.path, listener
-        ):
+        for name, counts in write_runs_of_asked_retrievers(self.retrievers, self.work, self.folder.path, listener):
             self.added[name] = counts
         questions = {
             "run_id": self.run_id,
@@ -646,9 +583,7 @@ class GoldenSetRunAttempt(RunAttempt):
         write_lists_for_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
             self.repeated = measure_repeatability_on_sample(
-                self.work,
-                gather_query_progress(self.make_states_of_all_queries(), self.work.request.options),
-                items,
+                self.work, gather_query_progress(self.make_states_of_all_queries(), self.work.request.options), items
             )
 
     def finish_run_attempt(self) -> None:
@@ -666,9 +601,7 @@ class GoldenSetRunAttempt(RunAttempt):
 
     def _find_settings_profile_name(self) -> str:
         origins = [str(setting["from"]) for setting in self.config.values()]
-        return next(
-            (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
-        )
+        return next((origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), "")
 
     def make_states_of_all_queries(self) -> States:
         """How far every query has come."""

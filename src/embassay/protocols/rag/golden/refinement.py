@@ -106,10 +106,7 @@ class JudgeCallLog:
     """The answers kept for one query: in the file `path`, or only in memory where there is none."""
 
     def __init__(
-        self,
-        path: Path | None = None,
-        about: About | None = None,
-        warn: Callable[[str], None] = lambda _: None,
+        self, path: Path | None = None, about: About | None = None, warn: Callable[[str], None] = lambda _: None
     ) -> None:
         """Open the log of `about`, which names everything that the answers depend on; `warn` is told what of an old
         log is of no use."""
@@ -338,13 +335,9 @@ class _RefinementSharedByQueries:
         missing = [(query, place) for query in going for place in query.list_unanswered_proposals()]
         if answered := sum(len(query.answers) for query in going):
             self.hooks.progress(answered)
-        jobs: list[Callable[[], Awaitable[KeptJudgeOrdering]]] = [
-            partial(query.ask, place) for query, place in missing
-        ]
+        jobs: list[Callable[[], Awaitable[KeptJudgeOrdering]]] = [partial(query.ask, place) for query, place in missing]
         failed: dict[str, CallFailure] = {}
-        async for number, outcome in run_concurrent_jobs(
-            jobs, at_once=self.at_once, progress=self.hooks.progress
-        ):
+        async for number, outcome in run_concurrent_jobs(jobs, at_once=self.at_once, progress=self.hooks.progress):
             query, _ = missing[number]
             if isinstance(outcome, CallFailure):
                 failed.setdefault(query.id, outcome)
@@ -368,9 +361,7 @@ class _QueryRefinement:
     ) -> None:
         self.id, self.pool = pool.question.id, pool
         self._refinement, self._log, self._hooks = refinement, log, hooks
-        self.ranker = refinement.engine.start(
-            pool.candidates, query=self.id, top=refinement.top, seed=refinement.seed
-        )
+        self.ranker = refinement.engine.start(pool.candidates, query=self.id, top=refinement.top, seed=refinement.seed)
         self.failure: CallFailure | None = None
         self.answers: dict[int, KeptJudgeOrdering] = {}
         self._proposals: Sequence[tuple[int, ...]] = ()
@@ -412,9 +403,7 @@ class _QueryRefinement:
         shown = self._proposals[place]
         passages = [self.pool.passages[position] for position in shown]
         ordering = await self._refinement.order(self.pool.question, passages, self._shown[shown])
-        order = self._place_missing_last_by_grade(
-            [shown[position] for position in ordering.order], ordering.missing
-        )
+        order = self._place_missing_last_by_grade([shown[position] for position in ordering.order], ordering.missing)
         ids = self.pool.ids
         return KeptJudgeOrdering(
             self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
@@ -482,11 +471,7 @@ class _QueryRefinement:
         answered, left_out = order[:-missing], set(order[-missing:])
         return [
             *answered,
-            *(
-                position
-                for position in order_candidates_by_grade(self.pool.candidates)
-                if position in left_out
-            ),
+            *(position for position in order_candidates_by_grade(self.pool.candidates) if position in left_out),
         ]
 
 

@@ -168,9 +168,7 @@ class QueryStatusWithLastStage:
 
     def is_stage_done(self, stage: str) -> bool:
         """Whether this stage is done."""
-        return (
-            self.status == "done" or (self.status == "not run" and self.stage >= stage) or self.stage > stage
-        )
+        return self.status == "done" or (self.status == "not run" and self.stage >= stage) or self.stage > stage
 
 
 States = Sequence[QueryStatusWithLastStage]
@@ -183,9 +181,7 @@ def make_query_stage_statuses(
     return tuple(_make_query_stage_status(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _make_query_stage_status(
-    asked: QueryWithFolder, failure: tuple[str, str] | None
-) -> QueryStatusWithLastStage:
+def _make_query_stage_status(asked: QueryWithFolder, failure: tuple[str, str] | None) -> QueryStatusWithLastStage:
     done = []
     for stage in STAGES:
         if not asked.folder.stage_success_path(stage).exists():
@@ -197,9 +193,7 @@ def _make_query_stage_status(
     if failure is not None:
         return QueryStatusWithLastStage(asked.id, asked.text, asked.folder, "failed", *failure, counts)
     status = "done" if len(done) == len(STAGES) else "not run"
-    return QueryStatusWithLastStage(
-        asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts
-    )
+    return QueryStatusWithLastStage(asked.id, asked.text, asked.folder, status, done[-1] if done else "", "", counts)
 
 
 Plain = Mapping[str, Any]
@@ -281,9 +275,7 @@ def run_stage_for_unfinished_queries(
         done.append(asked.id)
 
     failed = step.do(waiting, complete_query_stage) if waiting else {}
-    return QueriesDoneByStage(
-        tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed)
-    )
+    return QueriesDoneByStage(tuple(done), tuple(query.id for query in queries if query.id in kept), dict(failed))
 
 
 def is_stage_complete(step: GoldenStage, folder: SingleQueryFolder, inputs: Sequence[StageInputFile]) -> bool:
@@ -299,11 +291,7 @@ def is_stage_complete(step: GoldenStage, folder: SingleQueryFolder, inputs: Sequ
 
 
 def write_stage_output(
-    step: GoldenStage,
-    asked: QueryWithFolder,
-    inputs: Sequence[StageInputFile],
-    product: QueryStageOutput,
-    run_id: str,
+    step: GoldenStage, asked: QueryWithFolder, inputs: Sequence[StageInputFile], product: QueryStageOutput, run_id: str
 ) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder

@@ -81,9 +81,7 @@ def describe_passages_addressing_judge(queries: Sequence[QueryProgress]) -> Iter
     )
 
 
-def measure_grade_agreement_with_fused_rank(
-    queries: Sequence[QueryProgress], *, seed: int = 1337
-) -> Estimate:
+def measure_grade_agreement_with_fused_rank(queries: Sequence[QueryProgress], *, seed: int = 1337) -> Estimate:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
@@ -165,9 +163,7 @@ def _list_warnings_judge_unlike_itself(golden: GoldenRunRecord) -> Iterator[str]
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_kappa_at_chance(kappa):
         twice = f"kappa {kappa.value:.2f}{_format_interval_in_parentheses(kappa)} over {kappa.n} passages graded twice"
         if kappa.value < LITTLE:
-            yield (
-                f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge."
-            )
+            yield (f"The judge barely agrees with itself: {twice}. Its grades are close to random; use another judge.")
         else:
             yield f"The judge may barely agree with itself: {twice}. Have more passages graded twice (--repeat)."
 

@@ -160,9 +160,7 @@ UNREADABLE = "no readable answer"
 def make_unreadable_answers_error(name: str, rejected: Sequence[str], why: Why = "empty") -> NoValidJudgement:
     """The error of a judge whose answers were all rejected."""
     return NoValidJudgement(
-        f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",
-        rejected,
-        why,
+        f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.", rejected, why
     )
 
 

@@ -55,10 +55,7 @@ def load_judge_prompt(kind: Kind) -> Prompt:
 def build_grading_messages(question: Question, passage: Passage) -> list[ChatMessage]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
     mark = compute_fence_mark([question.text, passage.text])
-    shown = [
-        fence_text_with_mark("question", mark, question.text),
-        fence_text_with_mark("passage", mark, passage.text),
-    ]
+    shown = [fence_text_with_mark("question", mark, question.text), fence_text_with_mark("passage", mark, passage.text)]
     return [ChatMessage("system", load_judge_prompt("grade").text), ChatMessage("user", "\n\n".join(shown))]
 
 
@@ -172,9 +169,7 @@ def _parse_single_key_value(text: str, key: str) -> Any:
     if not values:
         raise MalformedJudgement(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
-        raise MalformedJudgement(
-            "several grades" if key == GRADE_KEY else "several orders", _format_json_value(values)
-        )
+        raise MalformedJudgement("several grades" if key == GRADE_KEY else "several orders", _format_json_value(values))
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
         raise MalformedJudgement("more keys than requested", ", ".join(others))
@@ -229,9 +224,7 @@ def _describe_answer_without_json(text: str) -> str:
     start = text.find("{")
     if start < 0:
         parts = text.split()
-        if not any(sign.isalnum() for sign in text) or (
-            len(parts) >= _LONG and len(set(parts)) <= len(parts) // 4
-        ):
+        if not any(sign.isalnum() for sign in text) or (len(parts) >= _LONG and len(set(parts)) <= len(parts) // 4):
             return "repetition"
         return "a grade in words" if _STATED.search(text) or re.match(r"\W*\d", text) else "no JSON"
     try:
@@ -325,9 +318,7 @@ class ChatJudge:
 
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """Grade how well the passage answers the question, see `Judge.grade`."""
-        call = _JudgementCall(
-            build_grading_messages(question, passage), GRADE, draw, (question.id, passage.id)
-        )
+        call = _JudgementCall(build_grading_messages(question, passage), GRADE, draw, (question.id, passage.id))
         grade, rejected = await self._ask_until_readable(call, parse_grade_answer)
         return GradeVerdict(grade, len(rejected) + 1, rejected)
 
@@ -342,9 +333,7 @@ class ChatJudge:
         mended, rejected = await self._ask_until_readable(call, read)
         return PassageOrdering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
-    async def _ask_until_readable(
-        self, call: _JudgementCall, read: Callable[[str], T]
-    ) -> tuple[T, tuple[str, ...]]:
+    async def _ask_until_readable(self, call: _JudgementCall, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
         """What the first answer says that can be read, and what was wrong with those before it."""
         rejected: list[str] = []
         why: Why = "empty"
@@ -379,9 +368,7 @@ class ChatJudge:
         drawn = draw_random_bytes(4, self._seed, "judge", *call.about, str(call.draw), str(attempt))
         seed = int.from_bytes(drawn) >> 1  # 31 bits, which is what servers take
         sampling = SamplingSettings(self.options.temperature, self.options.top_p, seed)
-        return ChatQuestion(
-            call.messages, sampling, call.schema if self.options.answers == "schema" else None, number
-        )
+        return ChatQuestion(call.messages, sampling, call.schema if self.options.answers == "schema" else None, number)
 
     def _draw_judge_retry_wait_seconds(self, call: _JudgementCall, attempt: int) -> float:
         """Seconds after an attempt that brought no answer: min(8, 0.5 x 2^attempt + U(0, 0.25))."""

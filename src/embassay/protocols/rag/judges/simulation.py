@@ -19,13 +19,7 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels_entries
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import (
-    SourceRow,
-    format_value_for_error,
-    make_cell_error,
-    read_number_cell,
-    read_row_id,
-)
+from embassay.data.rows import SourceRow, format_value_for_error, make_cell_error, read_number_cell, read_row_id
 from embassay.data.tables import JsonLinesTable
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import make_letter_labels
@@ -116,18 +110,12 @@ class RecordedJudge:
         values = [value(passage) for passage in passages]
         return PassageOrdering(tuple(sorted(range(len(passages)), key=lambda place: -values[place])))
 
-    def _find_passage_sort_key(
-        self, question: Question, draw: int, ids: set[str]
-    ) -> Callable[[Passage], float] | None:
+    def _find_passage_sort_key(self, question: Question, draw: int, ids: set[str]) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
         for number in _list_repeat_numbers_to_look_up(draw):
             if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
-        return (
-            (lambda passage: float(self._find_recorded_grade(question, passage, draw)))
-            if self._by_grade
-            else None
-        )
+        return (lambda passage: float(self._find_recorded_grade(question, passage, draw))) if self._by_grade else None
 
     def _find_recorded_grade(self, question: Question, passage: Passage, draw: int) -> int:
         for number in _list_repeat_numbers_to_look_up(draw):
@@ -151,11 +139,7 @@ def open_recorded_judge(
     package for 12 questions of the sample, those of `--limit 12`."""
     if not target:
         raise UsageError("The judge 'recorded' needs a file.", mend="Write recorded:FILE.jsonl.")
-    path = (
-        Path(str(files("embassay.data"))) / "sample" / "judgements.jsonl"
-        if target == "sample"
-        else Path(target)
-    )
+    path = Path(str(files("embassay.data"))) / "sample" / "judgements.jsonl" if target == "sample" else Path(target)
     params = {"unjudged": unjudged, "orders": orders}
     named = {key: value for key, value in params.items() if value not in (None, "recorded")}
     name = QUERY.format(Spec("recorded", target, named))
@@ -184,9 +168,7 @@ def read_recorded_judgements(path: Path) -> JudgementsReadFromFile:
                 raise make_cell_error(row, "grade", "a whole number from 1 to 5")
             _add_recorded_answer(recording.grades, key, int(grade), row)
         if score is not None or place is not None:
-            _add_recorded_answer(
-                recording.scores, key, score if score is not None else -float(place or 0), row
-            )
+            _add_recorded_answer(recording.scores, key, score if score is not None else -float(place or 0), row)
         if grade is None and score is None and place is None:
             raise make_cell_error(row, "grade", "a grade, a score, a place or an order")
     return recording
@@ -220,13 +202,9 @@ def _add_recorded_answer(answers: dict[Any, Any], key: Any, value: Any, row: Sou
         )  # fmt: skip
 
 
-def _make_unrecorded_error(
-    name: str, what: str, question: Question, passages: Sequence[Passage]
-) -> NoValidJudgement:
+def _make_unrecorded_error(name: str, what: str, question: Question, passages: Sequence[Passage]) -> NoValidJudgement:
     ids = ", ".join(passage.id for passage in passages[:5]) + (", ..." if len(passages) > 5 else "")
-    return NoValidJudgement(
-        f"{name} has no {what} of {ids} for the question {question.id}.", ["not recorded"], "empty"
-    )
+    return NoValidJudgement(f"{name} has no {what} of {ids} for the question {question.id}.", ["not recorded"], "empty")
 
 
 def _make_answer_sort_key(item: tuple[Any, Any]) -> str:
@@ -266,9 +244,7 @@ def read_known_grades(path: Path, grades: str = "identity", column: str = "") ->
             )  # fmt: skip
     if not judged:
         raise DataError(
-            "no judgements are left",
-            path=path,
-            mend="The grade map drops them all. Choose another with grades=.",
+            "no judgements are left", path=path, mend="The grade map drops them all. Choose another with grades=."
         )
     return judged
 
@@ -307,9 +283,7 @@ class JudgeNoise:
 
     def __post_init__(self) -> None:
         if self.grade_noise < 0 or self.order_noise < 0:
-            raise UsageError(
-                "Noise cannot be negative.", mend="Use 0 or more for grade_noise and order_noise."
-            )
+            raise UsageError("Noise cannot be negative.", mend="Use 0 or more for grade_noise and order_noise.")
         for name in ("jitter", "random", "malformed", "failing"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a number from 0 to 1.")
@@ -365,9 +339,7 @@ class SimulatedJudge:
     async def grade(self, question: Question, passage: Passage, *, draw: int = 0) -> GradeVerdict:
         """See `Judge.grade`."""
         about = ("grade", question.id, passage.id)
-        rejected = await self._simulate_malformed_judge_answers(
-            about, draw, chat.parse_grade_answer, MALFORMED_GRADES
-        )
+        rejected = await self._simulate_malformed_judge_answers(about, draw, chat.parse_grade_answer, MALFORMED_GRADES)
         rng = make_seeded_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return GradeVerdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
@@ -386,16 +358,11 @@ class SimulatedJudge:
         about = ("order", question.id, *(passage.id for passage in passages))
         names = make_letter_labels(len(passages))
         rejected = await self._simulate_malformed_judge_answers(
-            about,
-            draw,
-            lambda text: chat.parse_order_answer(text, names),
-            make_malformed_order_answers(names),
+            about, draw, lambda text: chat.parse_order_answer(text, names), make_malformed_order_answers(names)
         )
         rng = make_seeded_generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
-            return PassageOrdering(
-                tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected
-            )
+            return PassageOrdering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
         noisy = np.array([self.compute_true_utility(question, passage) for passage in passages])
         noisy += self._noise.order_noise * self._draw_judge_noise(rng, len(passages))
         # What is shown first gains as much as what is shown last loses.
@@ -433,13 +400,7 @@ def make_malformed_order_answers(names: Sequence[str]) -> tuple[str, ...]:
     """Answers that are no order of these labels, each in a way of its own."""
     whole, first = list(names), list(names[:1])
     lists = (whole[1:], [*whole, *first], [*whole[1:], "?"], [*whole[1:], *whole[1:2]])
-    texts = (
-        '{"order": "' + ", ".join(whole) + '"}',
-        "The first is best.",
-        "",
-        '{"order": ["A"',
-        '{"best": "A"}',
-    )
+    texts = ('{"order": "' + ", ".join(whole) + '"}', "The first is best.", "", '{"order": ["A"', '{"best": "A"}')
     return (*(f'{{"order": {_format_json_list(listing)}}}' for listing in lists), *texts)
 
 
@@ -475,14 +436,7 @@ def open_simulated_judge(
     )  # fmt: skip
 
 
-_DEFAULTS = {
-    "grades": "identity",
-    "column": "",
-    "unjudged": 1,
-    "seed": 1337,
-    "attempts": 6,
-    **asdict(JudgeNoise()),
-}
+_DEFAULTS = {"grades": "identity", "column": "", "unjudged": 1, "seed": 1337, "attempts": 6, **asdict(JudgeNoise())}
 
 
 def _format_json_list(names: Sequence[str]) -> str:

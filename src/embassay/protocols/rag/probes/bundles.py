@@ -128,11 +128,7 @@ QUERIES = {
         "What has {A} written on {T}?",
         "I am looking for publications by {A} on {T}.",
     ),
-    "fr": (
-        "Quels travaux de {A} sur {T} ?",
-        "Qu'a écrit {A} sur {T} ?",
-        "Je cherche des publications de {A} sur {T}.",
-    ),
+    "fr": ("Quels travaux de {A} sur {T} ?", "Qu'a écrit {A} sur {T} ?", "Je cherche des publications de {A} sur {T}."),
 }
 TITLES = {
     "en": ("Research paper: '{T}'.", "Scientific article: '{T}'."),
@@ -197,18 +193,16 @@ def compose_bundle_texts(
     """The texts of a bundle, its authors named by these functions (passages as the query where only that is given).
 
     >>> from embassay.protocols.rag.probes.bundles import AuthorName
-    >>> one = NameProbeQuerySpecification(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3, "tides",
-    "ants", ... *EXAMPLE_FORMS)
+    >>> one = NameProbeQuerySpecification(0, "en", AuthorName("Ann", "Hill"), (AuthorName("B", "C"),) * 3,
+    ...     "tides", "ants",
+    ... *EXAMPLE_FORMS)
     >>> compose_bundle_texts(one).query, compose_bundle_texts(one).passages[0]
     ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
     """
     named = in_passage or in_query
     passages = []
     for person, topic in zip(bundle.passage_signers, bundle.passage_topics, strict=True):
-        parts = [
-            bundle.title.replace("{T}", topic),
-            f"{bundle.label} {_end_sentence_with_name(named(person))}",
-        ]
+        parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_end_sentence_with_name(named(person))}"]
         head = " ".join(reversed(parts) if author_first else parts)
         passages.append(f"{head} {bundle.body}" if bundle.body else head)
     return BundleQueryAndPassages(
@@ -388,9 +382,7 @@ def _remove_bundle_diacritics(bundle: NameProbeQuerySpecification, _: int) -> Bu
 
 def _mix_unicode_forms_in_bundle(bundle: NameProbeQuerySpecification, _: int) -> BundleQueryAndPassages:
     plain = compose_bundle_texts(bundle)
-    passages = tuple(
-        _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
-    )
+    passages = tuple(_STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages)
     return BundleQueryAndPassages(unicodedata.normalize("NFC", plain.query), passages)
 
 
@@ -398,10 +390,7 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
     condition.name: condition
     for condition in (
         BundleWritingCondition(
-            "base",
-            "base",
-            "names, label and layout unchanged",
-            lambda bundle, _: compose_bundle_texts(bundle),
+            "base", "base", "names, label and layout unchanged", lambda bundle, _: compose_bundle_texts(bundle)
         ),
         BundleWritingCondition(
             "hard_name_mask", "identity", "every author replaced by the same token", _mask_bundle_authors
@@ -433,9 +422,7 @@ CONDITIONS: Mapping[str, BundleWritingCondition] = {
             "name_order_inversion",
             "orthography",
             "family name first in the passages",
-            lambda bundle, _: compose_bundle_texts(
-                bundle, in_passage=lambda person: person.family_name_first
-            ),
+            lambda bundle, _: compose_bundle_texts(bundle, in_passage=lambda person: person.family_name_first),
         ),
         BundleWritingCondition(
             "case_punct_perturb",

@@ -135,17 +135,13 @@ def locate_bundle_passages_in_corpus(
     places: dict[tuple[object, ...], Place] = {}
     for run, of_run in enumerate(by_run):
         for q, bundle in enumerate(of_run):
-            for slot, (signer, topic) in enumerate(
-                zip(bundle.passage_signers, bundle.passage_topics, strict=True)
-            ):
+            for slot, (signer, topic) in enumerate(zip(bundle.passage_signers, bundle.passage_topics, strict=True)):
                 # C2a and C2b differ under near misses: who stands where is a part of what a passage is.
                 places.setdefault((q, CANDIDATES[slot], signer, topic, bundle.title), (run, q, slot))
     distinct = list(places.values())
     lang = by_run[0][0].lang
     # Raw bytes, not a generator's permutation: equal in every version of numpy.
-    keys = np.frombuffer(
-        draw_random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8"
-    )
+    keys = np.frombuffer(draw_random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
     return BundlePassagePositionsAndGrades(tuple(ordered), _grade_bundle_passages(by_run, ordered))
 
@@ -166,9 +162,7 @@ def compose_corpus_and_queries(
 def _grade_bundle_passages(
     by_run: Sequence[Sequence[NameProbeQuerySpecification]], places: Sequence[Place]
 ) -> NDArray[np.int8]:
-    passages = [
-        (by_run[run][q].passage_signers[slot], by_run[run][q].passage_topics[slot]) for run, q, slot in places
-    ]
+    passages = [(by_run[run][q].passage_signers[slot], by_run[run][q].passage_topics[slot]) for run, q, slot in places]
     people, topics = dict[object, int](), dict[str, int]()
     signer = np.array([people.setdefault(person, len(people)) for person, _ in passages])
     topic = np.array([topics.setdefault(subject, len(topics)) for _, subject in passages])
@@ -206,8 +200,7 @@ def compute_right_passage_margins(similarities: Floats) -> RightPassageMargins:
     values = np.asarray(similarities, dtype=np.float64)
     if values.shape[-1:] != (5,):
         raise UsageError(
-            f"Similarities of shape {values.shape} do not form bundles.",
-            mend="Give 5 per bundle, on the last axis.",
+            f"Similarities of shape {values.shape} do not form bundles.", mend="Give 5 per bundle, on the last axis."
         )
     right = values[..., 0]
     impostors = values[..., 1:3].max(axis=-1)
@@ -256,9 +249,7 @@ class AblationMarginChange:
         return 1 - self.kept / self.rows
 
 
-def measure_margin_change(
-    base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN
-) -> AblationMarginChange:
+def measure_margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> AblationMarginChange:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
     >>> result = measure_margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
@@ -268,8 +259,7 @@ def measure_margin_change(
     before, after = np.asarray(base, dtype=np.float64).ravel(), np.asarray(ablated, dtype=np.float64).ravel()
     if before.shape != after.shape or not len(before):
         raise UsageError(
-            f"{len(before)} margins cannot be compared with {len(after)}.",
-            mend="Give the same rows for both.",
+            f"{len(before)} margins cannot be compared with {len(after)}.", mend="Give the same rows for both."
         )
     kept = before >= least
     absolute = float((after - before).mean())
@@ -302,9 +292,7 @@ def make_name_probe_texts_by_condition(
     )
 
 
-def rehearse_encoder_calls(
-    texts: DistinctBundleTexts, collections: BundleCollectionsByCondition, hear: Hear
-) -> bool:
+def rehearse_encoder_calls(texts: DistinctBundleTexts, collections: BundleCollectionsByCondition, hear: Hear) -> bool:
     """Rehearse the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -320,9 +308,7 @@ def measure_right_passage_margins(system: Similarity, texts: DistinctBundleTexts
     )
 
 
-def measure_bundle_retrieval(
-    system: Similarity, collections: BundleCollectionsByCondition
-) -> Mapping[str, Floats]:
+def measure_bundle_retrieval(system: Similarity, collections: BundleCollectionsByCondition) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
     counts = count_passage_grades_per_query(collections.grades)
     by_measure: dict[str, list[Floats]] = {}
@@ -410,9 +396,7 @@ def _score_ablation_changes(
     for measure in values:
         if measure in MARGINS:
             continue
-        difference = _average_queries_over_runs(values[measure][place]) - _average_queries_over_runs(
-            values[measure][0]
-        )
+        difference = _average_queries_over_runs(values[measure][place]) - _average_queries_over_runs(values[measure][0])
         yield context.score_over_queries(f"{measure} change", difference, variant=name)
         names = ABSOLUTE, f"{measure} change"
         yield from context.links(_average_queries_over_runs(ablated - base), difference, names, name)
@@ -429,9 +413,7 @@ def _score_percent_changes_after_ablation(
     # Rows that are left out are divided by 1, because their margin may be 0.
     rows = np.where(kept, 100 * (ablated - base) / np.where(kept, base, 1), 0.0)
     sums = np.column_stack([part.sum(axis=0) for part in (rows, kept, kept * base, kept * ablated)])
-    yield context.score_over_queries(
-        PERCENT, sums, lambda m: m[..., 0] / m[..., 1], variant=name, why_not=TOO_SMALL
-    )
+    yield context.score_over_queries(PERCENT, sums, lambda m: m[..., 0] / m[..., 1], variant=name, why_not=TOO_SMALL)
     ratio = context.score_over_queries(
         OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
     )
@@ -440,17 +422,13 @@ def _score_percent_changes_after_ablation(
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
-def _correlate_margin_with_recall(
-    values: Mapping[str, Floats], context: SharedResamplesContext
-) -> Iterator[Score]:
+def _correlate_margin_with_recall(values: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
     changes = {name: _average_changes_per_query(of_rows) for name, of_rows in values.items()}
     for measure in values:
         if measure not in MARGINS:
             names = ABSOLUTE, f"{measure} change"
-            yield from context.correlate_means_over_conditions(
-                changes[HEADLINE], changes[measure], names, ACROSS
-            )
+            yield from context.correlate_means_over_conditions(changes[HEADLINE], changes[measure], names, ACROSS)
 
 
 def _average_changes_per_query(of_rows: Floats) -> Floats:
@@ -469,9 +447,7 @@ def _keep_complete_columns(rows: Floats) -> Floats:
     return np.asarray(rows[:, ~np.isnan(rows).any(axis=0)])
 
 
-def _make_item_value_columns(
-    conditions: Sequence[str], values: Mapping[str, Floats]
-) -> Mapping[str, list[object]]:
+def _make_item_value_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
     """A value of every measure for every condition, run and query; `item_id` is query@run."""
     items = Items()
     runs, queries = values[HEADLINE].shape[1:]
@@ -492,11 +468,7 @@ class NameProbeJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: NameProbeJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: NameProbeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
@@ -531,8 +503,7 @@ def evaluate_cell(
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.lost_mask] = np.nan
             result = replace(
-                build_name_probe_outcome(request.wanted_conditions, margins, retrieval, context),
-                skipped=lost.skipped,
+                build_name_probe_outcome(request.wanted_conditions, margins, retrieval, context), skipped=lost.skipped
             )
     return opened.add_usage_and_warnings(result, requests, compares=True)
 
@@ -543,9 +514,7 @@ def group_queries_by_author_or_topic(request: NamesRequest, lang: Lang) -> Label
     (drawn,) = make_name_probe_bundles_per_run(
         make_or_read_authors_and_topics(lang, **request.files), request.size, 1, request.seed
     )
-    return group_items_sharing_things(
-        [{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn]
-    )
+    return group_items_sharing_things([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
 
 
 @lru_cache(maxsize=2)
@@ -567,13 +536,8 @@ def estimate_cell_memory(request: NamesRequest, lang: Lang, system: Similarity) 
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
     sizes = plan.ProbeComparisonCounts(texts.right.size, places, request.size, request.resamples)
-    asked, stored = (
-        list(dict.fromkeys([*texts.queries, *asked])),
-        list(dict.fromkeys([*texts.passages, *stored])),
-    )
-    return plan.estimate_probe_system_memory(
-        system, asked, stored, sizes, "Use fewer --queries, --runs or conditions"
-    )
+    asked, stored = (list(dict.fromkeys([*texts.queries, *asked])), list(dict.fromkeys([*texts.passages, *stored])))
+    return plan.estimate_probe_system_memory(system, asked, stored, sizes, "Use fewer --queries, --runs or conditions")
 
 
 def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
@@ -584,9 +548,7 @@ def rehearse_cell_encoder_calls(request: NamesRequest, lang: Lang, hear: Hear) -
 NEAR_MISS = "edit_distance_near_miss"
 
 
-def plan_names_probe(
-    request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None
-) -> ProbePlan:
+def plan_names_probe(request: NamesRequest, cache: Path | None = None, ledger: Ledger | None = None) -> ProbePlan:
     """The plan of a name probe. UsageError for too few authors or topics, DataError for a list that cannot be read,
     ModelError for a system that cannot be opened."""
     tokenizer = open_tokenizer(request.tokenizer)
@@ -600,15 +562,11 @@ def plan_names_probe(
         name = f"{kind}-{lang}"
         units = _count_texts_asked_of_encoder(partial(rehearse_cell_encoder_calls, request, lang))
         in_groups = group_queries_by_author_or_topic(request, lang) is not None
-        planned = PlannedTask(
-            TASK, request.size, units, (), _note_repeated_author_topic_pairs(of, request.size)
-        )
+        planned = PlannedTask(TASK, request.size, units, (), _note_repeated_author_topic_pairs(of, request.size))
         fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
-            key = make_cell_key(
-                TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups
-            )
+            key = make_cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups)
             job = NameProbeJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(make_probe_cell(TASK, name, system, key, units, job))
         efforts.append(partial(_estimate_names_effort, request, lang, name))
@@ -635,9 +593,7 @@ def _note_repeated_author_topic_pairs(of: BundleAuthorsAndTopics, queries: int) 
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
-    return (
-        f"{queries} queries of {people} authors and {topics} topics: some author-topic pairs occur more than once",
-    )
+    return (f"{queries} queries of {people} authors and {topics} topics: some author-topic pairs occur more than once",)
 
 
 def _estimate_names_effort(request: NamesRequest, lang: Lang, name: str) -> TaskWorkloadForForecast:
@@ -667,11 +623,7 @@ def build_name_probe_tables(
         yield _make_name_margin_by_ablation_table(rows, systems, dataset, lang, size)
     yield _make_ablation_recall_table(rows, systems)
     yield build_probe_correlation_table(
-        rows,
-        systems,
-        "name_links",
-        "Correlations of name margin and retrieval, over queries and conditions",
-        ACROSS,
+        rows, systems, "name_links", "Correlations of name margin and retrieval, over queries and conditions", ACROSS
     )
 
 
@@ -683,9 +635,7 @@ def _build_base_margins_table(rows: ProbeResultRows, systems: Sequence[str], siz
     )  # fmt: skip
 
 
-def _build_name_topic_margin_ratio_table(
-    rows: ProbeResultRows, systems: Sequence[str], size: str
-) -> ColumnTable:
+def _build_name_topic_margin_ratio_table(rows: ProbeResultRows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable.of(
         "rag_table11", f"Mean name margin divided by mean topic margin: {size}", rows.lines(systems), SYSTEM, LANG,
         *make_measure_interval_columns(("name/topic", "low", "high"), RATIO), note=INTERVALS
@@ -724,9 +674,7 @@ def _make_ablation_recall_table(rows: ProbeResultRows, systems: Sequence[str]) -
     )
 
 
-def _list_ablation_table_rows(
-    rows: ProbeResultRows, systems: Sequence[str]
-) -> Iterator[ProbeVariantTableRow]:
+def _list_ablation_table_rows(rows: ProbeResultRows, systems: Sequence[str]) -> Iterator[ProbeVariantTableRow]:
     lines = rows.lines(systems, _list_probe_conditions(rows))
     return (line for line in lines if line.find(HEADLINE) is not None)
 

@@ -20,13 +20,7 @@ from embassay.protocols.kernel.estimates import MOST_LOST, Items, make_undefined
 from embassay.protocols.kernel.forecast import TaskWorkloadForForecast
 from embassay.protocols.kernel.inputs import charge_calls_to_account
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_unique_dataset_names
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    ComputedColumn,
-    number_column,
-    text,
-    whole_number_column,
-)
+from embassay.protocols.kernel.tables import ColumnTable, ComputedColumn, number_column, text, whole_number_column
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
@@ -96,10 +90,7 @@ def collect_distinct_wordings(variants: Sequence[QuestionWordingsAtNoiseLevel]) 
     numbers: dict[str, int] = {}
     places = np.array(
         [
-            [
-                [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in run]
-                for run in variant.texts
-            ]
+            [[-1 if text is None else numbers.setdefault(text, len(numbers)) for text in run] for run in variant.texts]
             for variant in variants
         ]
     )
@@ -114,9 +105,7 @@ def rehearse_encoder_calls(questions: NoiseQuestions, asked: DistinctWordings, h
     return True
 
 
-def measure_cosines_to_reference(
-    system: Similarity, questions: NoiseQuestions, asked: DistinctWordings
-) -> Floats:
+def measure_cosines_to_reference(system: Similarity, questions: NoiseQuestions, asked: DistinctWordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
@@ -153,10 +142,7 @@ def _measure_list_agreement(clean: NDArray[np.int64], other: NDArray[np.int64]) 
         {str(row): _convert_places_to_text_ids(places) for row, places in enumerate(side.tolist())}
         for side in (clean, other)
     )
-    return {
-        OVERLAP: np.asarray(overlap(first, second, CUTOFF)),
-        TAU: np.asarray(list_tau(first, second, CUTOFF)),
-    }
+    return {OVERLAP: np.asarray(overlap(first, second, CUTOFF)), TAU: np.asarray(list_tau(first, second, CUTOFF))}
 
 
 def _convert_places_to_text_ids(places: list[int]) -> list[str]:
@@ -203,9 +189,7 @@ def compute_recovered_loss_share(clean: Floats, noisy: Floats, rewritten: Floats
     """
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
     if len({side.shape for side in sides}) != 1 or not sides[0].size:
-        raise UsageError(
-            "clean, noisy and rewritten differ in shape.", mend="Give one cosine per question in each."
-        )
+        raise UsageError("clean, noisy and rewritten differ in shape.", mend="Give one cosine per question in each.")
     return float(measure_recovery_per_question(*(side.mean() for side in sides)))
 
 
@@ -246,9 +230,7 @@ def _score_noise_variant(
     means: Mapping[str, Floats],
     context: SharedResamplesContext,
 ) -> Iterator[Score]:
-    if variant.rewriter and (lost := int(np.isnan(means[COSINE][place]).sum())) > MOST_LOST * len(
-        means[COSINE][place]
-    ):
+    if variant.rewriter and (lost := int(np.isnan(means[COSINE][place]).sum())) > MOST_LOST * len(means[COSINE][place]):
         n = len(means[COSINE][place])
         reason = f"{lost} of {n} queries could not be rewritten (over {MOST_LOST:.0%}, so no score)"
         yield from (make_undefined_score(name, n - lost, reason, variant=variant.name) for name in means)
@@ -282,9 +264,7 @@ def _score_noise_variant(
             yield from context.links(change, means[name][place] - means[name][0], names, variant.name)
 
 
-def _score_cosine_drop(
-    cosines: Floats, place: int, variant: str, context: SharedResamplesContext
-) -> Iterator[Score]:
+def _score_cosine_drop(cosines: Floats, place: int, variant: str, context: SharedResamplesContext) -> Iterator[Score]:
     """What is lost against the clean question, absolute and in percent of it."""
     yield context.score_over_queries(HEADLINE, cosines[0] - cosines[place], variant=variant)
     pair = cosines[[0, place]].T
@@ -312,9 +292,7 @@ def _score_paired_difference(
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _correlate_cosine_with_recall(
-    means: Mapping[str, Floats], context: SharedResamplesContext
-) -> Iterator[Score]:
+def _correlate_cosine_with_recall(means: Mapping[str, Floats], context: SharedResamplesContext) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
@@ -350,18 +328,12 @@ class NoiseProbeJob(inputs.EvaluationJob):
 
 
 def evaluate_cell(
-    job: NoiseProbeJob,
-    advance: Callable[[int], None],
-    *,
-    ledger: Ledger | None = None,
-    spread: CellPartExecutor = HERE,
+    job: NoiseProbeJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: CellPartExecutor = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
     posed = load_noise_probe_questions(request, job.source, job.lang)
-    variants = make_all_question_variants(
-        posed, request, {name: _read_rewritings(job, name) for name in job.rewriters}
-    )
+    variants = make_all_question_variants(posed, request, {name: _read_rewritings(job, name) for name in job.rewriters})
     asked = collect_distinct_wordings(variants)
     opened = job.open_cached_system(advance, ledger=ledger, spread=spread)
     context = SharedResamplesContext(
@@ -389,11 +361,7 @@ def evaluate_cell(
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
-            {
-                lacking
-                for variant in variants
-                for lacking in _list_rewriter_and_unrewritten_text(variants, variant)
-            }
+            {lacking for variant in variants for lacking in _list_rewriter_and_unrewritten_text(variants, variant)}
         )
     }
     return opened.add_usage_and_warnings(result, {**requests, **missing}, compares=True)
@@ -423,18 +391,13 @@ def rehearse_cell_encoder_calls(request: NoiseRequest, source: str, lang: Lang, 
     )
 
 
-def estimate_cell_memory(
-    request: NoiseRequest, source: str, lang: Lang, system: Similarity
-) -> WorkMemoryEstimate:
+def estimate_cell_memory(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> WorkMemoryEstimate:
     """Estimate the memory of a cell; a rewriting is taken to be as long as its question."""
     posed = load_noise_probe_questions(request, source, lang)
     asked = collect_distinct_wordings(make_all_question_variants(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
     return _estimate_noise_probe_memory(
-        system,
-        posed,
-        replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
-        request,
+        system, posed, replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))), request
     )
 
 
@@ -477,9 +440,7 @@ def plan_noise_probe(
     check_mapping_targets(dict(request.mapping))
     tokenizer = open_tokenizer(request.tokenizer)
     systems = plan_probe_systems(request, tokenizer, ledger)
-    opened = [
-        open_rewriter(spec, ledger=ledger, seed=request.seed) for spec in dict.fromkeys(request.rewriters)
-    ]
+    opened = [open_rewriter(spec, ledger=ledger, seed=request.seed) for spec in dict.fromkeys(request.rewriters)]
     rewriters = {rewriter.name: rewriter.identity for rewriter in opened}
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
@@ -512,17 +473,13 @@ def plan_noise_probe(
     )  # fmt: skip
 
 
-def _estimate_noise_effort(
-    request: NoiseRequest, source: str, lang: Lang, units: int
-) -> TaskWorkloadForForecast:
+def _estimate_noise_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> TaskWorkloadForForecast:
     def rehearse_noise_encoding(hear: Hear) -> bool:
         return rehearse_cell_encoder_calls(request, source, lang, hear)
 
     posed = load_noise_probe_questions(request, source, lang)
     wordings = units - len(posed.corpus)
-    effort = estimate_dataset_effort(
-        TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings
-    )
+    effort = estimate_dataset_effort(TASK, posed.dataset, len(posed), posed.corpus, rehearse_noise_encoding, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
     return TaskWorkloadForForecast(
         effort.task,
@@ -544,11 +501,7 @@ def build_noise_probe_tables(rows: ProbeResultRows, systems: Sequence[str]) -> I
     yield _build_cosine_drops_table(rows, systems)
     yield _make_noisy_retrieval_table(rows, systems)
     yield build_probe_correlation_table(
-        rows,
-        systems,
-        "noise_links",
-        "Correlations of similarity and retrieval, over queries and levels",
-        ACROSS,
+        rows, systems, "noise_links", "Correlations of similarity and retrieval, over queries and levels", ACROSS
     )
 
 
@@ -594,10 +547,7 @@ def _make_noisy_retrieval_table(rows: ProbeResultRows, systems: Sequence[str]) -
     wordings = product(_list_rewriters(rows), range(len(LEVELS)))
     lines = rows.lines(systems, [name_noise_level(level, rewriter) for rewriter, level in wordings])
     changes = (
-        (
-            *make_measure_and_change_columns(name),
-            make_measure_column(f"{name} p", f"p({name} change)", style="p"),
-        )
+        (*make_measure_and_change_columns(name), make_measure_column(f"{name} p", f"p({name} change)", style="p"))
         for name in MEASURES
     )
     return ColumnTable.of(

@@ -60,18 +60,12 @@ class NamesRequest:
     )
     queries: int = option(100, "Queries per language, made from authors and topics.", least=1, group=DATA)
     runs: int = option(
-        15,
-        "Random draws of impostors and phrasings, or of small talk.",
-        least=1,
-        most=10_000,
-        group=STATISTICS,
+        15, "Random draws of impostors and phrasings, or of small talk.", least=1, most=10_000, group=STATISTICS
     )
     limit: int | None = redeclare_option(RunRequest, "limit", help="Maximum queries.")
     seed: int = redeclare_option(RunRequest, "seed")
     tokenizer: str = redeclare_option(RunRequest, "tokenizer")
-    resamples: int = option(
-        10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
-    )
+    resamples: int = option(10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS)
     datasets: tuple[str, ...] = redeclare_option(
         RunRequest, "datasets", default=(),
         help="Retrieval data to add author names to; measures the recall lost when names are damaged."
@@ -212,9 +206,7 @@ class NoiseRequest:
 class VersionsOptions(Options):
     """The options of a probe of versions: how twins are made and lists looked at."""
 
-    questions: int = option(
-        100, "Questions whose passage gets an old version and copies.", least=1, group=DATA
-    )
+    questions: int = option(100, "Questions whose passage gets an old version and copies.", least=1, group=DATA)
     copies: int = option(3, "Copies of each passage.", least=1, most=50, group=DATA)
     cutoff: int = option(10, "Passages considered per list.", name="-k", least=1, most=1_000)
     near: float = option(0.8, "Jaccard index from which passages count as near-duplicates.")

@@ -41,15 +41,10 @@ class ProbePlan(planning.Plan):
     @property
     def probe_manifest_settings(self) -> dict[str, Any]:
         """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
-        return {
-            "kind": self.task,
-            "rewriters": [dict(build_rewriter_record(rewriter)) for rewriter in self.rewriters],
-        }
+        return {"kind": self.task, "rewriters": [dict(build_rewriter_record(rewriter)) for rewriter in self.rewriters]}
 
 
-def plan_probe_systems(
-    request: Any, tokenizer: Tokenizer, ledger: Ledger | None
-) -> tuple[PlannedSystem, ...]:
+def plan_probe_systems(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: a probe has no reference rows of its own."""
     systems = plan_systems(request.systems, tokenizer, request.seed, ledger)
     return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
@@ -85,9 +80,7 @@ def make_cell_key(
     )
 
 
-def make_probe_cell(
-    task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any
-) -> RunCell:
+def make_probe_cell(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> RunCell:
     """A cell; a system without vectors sees no texts that progress could count."""
     texts = units if system.kind == "embedding" else 0
     return RunCell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
@@ -132,10 +125,6 @@ def estimate_probe_system_memory(
     if dim:
         parts["vectors"] = estimate_bytes_of_cached_vectors(len(asked) + len(stored), dim)
     else:
-        tokens = estimate_token_bytes_of_texts(asked, sizes.pairs) + estimate_token_bytes_of_texts(
-            stored, sizes.pairs
-        )
-        parts["tokens"] = max(
-            estimate_token_bytes_of_texts(asked) + estimate_token_bytes_of_texts(stored), tokens
-        )
+        tokens = estimate_token_bytes_of_texts(asked, sizes.pairs) + estimate_token_bytes_of_texts(stored, sizes.pairs)
+        parts["tokens"] = max(estimate_token_bytes_of_texts(asked) + estimate_token_bytes_of_texts(stored), tokens)
     return sum_memory_footprint(parts, mend)

@@ -10,12 +10,7 @@ from embassay.protocols.kernel.forecast import TaskCostForecaster
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import EvaluationProtocol
 from embassay.protocols.kernel.request import make_request_from_call
-from embassay.protocols.kernel.session import (
-    CellRunAttempt,
-    RunConclusions,
-    SilentListener,
-    make_unknown_price_error,
-)
+from embassay.protocols.kernel.session import CellRunAttempt, RunConclusions, SilentListener, make_unknown_price_error
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
 from embassay.protocols.rag.probes import names, noise, signatures
 from embassay.protocols.rag.probes.names import NameProbeJob, plan_names_probe
@@ -181,9 +176,7 @@ class NameOrNoiseProbeProtocol(EvaluationProtocol):
         """Have noisy questions rewritten, redo cells that lacked rewritings, and run the cells."""
         plan: Any = session.plan
         if plan.rewriters:
-            of_dataset = {
-                dataset.name: list_texts_to_rewrite(plan, dataset.name) for dataset in plan.datasets
-            }
+            of_dataset = {dataset.name: list_texts_to_rewrite(plan, dataset.name) for dataset in plan.datasets}
             self._redo_cells_lacking_rewritings(
                 session, of_dataset, self._rewrite_texts_with_failures(session, of_dataset, listener)
             )
@@ -225,10 +218,7 @@ class NameOrNoiseProbeProtocol(EvaluationProtocol):
         return failed
 
     def _redo_cells_lacking_rewritings(
-        self,
-        session: CellRunAttempt,
-        of_dataset: Mapping[str, set[str]],
-        failed: Mapping[str, Mapping[str, str]],
+        self, session: CellRunAttempt, of_dataset: Mapping[str, set[str]], failed: Mapping[str, Mapping[str, str]]
     ) -> None:
         for cell in session.plan.cells:
             missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])
@@ -257,11 +247,7 @@ def _make_probe_request(
     mapping = dict(arguments.get("mapping") or {})
     other = {name: value for name, value in arguments.items() if name != "mapping"}
     return make_request_from_call(
-        kind,
-        call,
-        _make_argument_values_immutable(other),
-        tuple(systems),
-        mapping=tuple(sorted(mapping.items())),
+        kind, call, _make_argument_values_immutable(other), tuple(systems), mapping=tuple(sorted(mapping.items()))
     )
 
 

@@ -66,8 +66,7 @@ def add_small_talk_to_question(query: str, level: int, *, lang: Lang, seed: int,
     bank = read_small_talk_phrases().get(lang)
     if bank is None:
         raise UsageError(
-            f"There is no small talk in {lang!r}.",
-            mend=f"Available: {' and '.join(read_small_talk_phrases())}.",
+            f"There is no small talk in {lang!r}.", mend=f"Available: {' and '.join(read_small_talk_phrases())}."
         )
     return " ".join(
         query if part == QUERY else _draw_phrase(bank[part], seed, lang, part, key) for part in LEVELS[level]
@@ -175,13 +174,9 @@ def _load_bundled_noise_questions(request: NoiseRequest, lang: Lang) -> NoiseQue
     if request.reference == "passage":
         references = [_find_best_graded_passage(corpus.grades[q], passages) for q in range(size)]
     else:
-        references = [
-            NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first
-        ]
+        references = [NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first]
     grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
-    fingerprint = digest_json(
-        [lang, [person.name for person in of.people], list(of.topics), size, request.seed]
-    )
+    fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics), size, request.seed])
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
     return NoiseQuestions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
@@ -206,14 +201,10 @@ def _open_noise_probe_questions(request: NoiseRequest, source: str, lang: Lang) 
     loaded = dataset.load("retrieval", seed=request.seed)
     table, note = _make_gain_to_grade_map(loaded, request)
     usable = list(
-        _list_questions_with_graded_passages(
-            loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request)
-        )
+        _list_questions_with_graded_passages(loaded.data, table, _draw_query_ids(loaded.data.queries.ids, request))
     )
     if not usable:
-        raise DataError(
-            f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
-        )
+        raise DataError(f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one")
     ids, texts, best, grades = zip(*usable, strict=True)
     corpus = loaded.data.corpus.texts
     name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
@@ -246,9 +237,7 @@ def _draw_query_ids(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     return set(sorted(ids, key=lambda key: draw_random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
-def _make_gain_to_grade_map(
-    loaded: LoadedDataset[RetrievalSet], request: NoiseRequest
-) -> tuple[dict[float, int], str]:
+def _make_gain_to_grade_map(loaded: LoadedDataset[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
     """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1, values up to 5 are grades;
     other scales, binary ones among them, are spread. DataError where it is not sure what they mean."""
     gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
@@ -296,9 +285,7 @@ class QuestionWordingsAtNoiseLevel:
         return name_noise_level(self.level, self.rewriter)
 
 
-def add_small_talk_at_all_levels(
-    questions: NoiseQuestions, runs: int, seed: int
-) -> list[QuestionWordingsAtNoiseLevel]:
+def add_small_talk_at_all_levels(questions: NoiseQuestions, runs: int, seed: int) -> list[QuestionWordingsAtNoiseLevel]:
     """The questions at every level; the small talk of run r is drawn from seed + r."""
     return [
         QuestionWordingsAtNoiseLevel(
@@ -322,9 +309,7 @@ def apply_rewritings_to_variants(
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
         QuestionWordingsAtNoiseLevel(
-            variant.level,
-            rewriter,
-            tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts),
+            variant.level, rewriter, tuple(tuple(rewritings.get(text or "") for text in run) for run in variant.texts)
         )
         for variant in variants
     ]
@@ -345,11 +330,7 @@ class RewritingStore:
         return texts
 
     def complete(
-        self,
-        rewriter: QuestionRewriter,
-        texts: Iterable[str],
-        listener: SilentListener,
-        ledger: Ledger | None,
+        self, rewriter: QuestionRewriter, texts: Iterable[str], listener: SilentListener, ledger: Ledger | None
     ) -> Mapping[str, str]:
         """Have the texts rewritten that are not there; text -> why of those that cannot be. What comes is kept, also
         when the money ends (BudgetExceeded) or the model cannot be had (ModelError)."""

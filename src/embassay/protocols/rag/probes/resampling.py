@@ -15,12 +15,7 @@ from embassay.contracts import Role, Similarity
 from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import compute_normalized_recall, compute_rarity_weighted_gain
-from embassay.protocols.kernel.estimates import (
-    Lost,
-    bootstrap_interval,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Lost, bootstrap_interval, estimate, make_undefined_score
 from embassay.protocols.kernel.groups import Labels, describe_bootstrap_units
 from embassay.protocols.kernel.inputs import EvaluationContext, mask_rows_with_nan
 from embassay.protocols.kernel.tables import (
@@ -68,10 +63,7 @@ def compute_text_pair_similarities(
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
         values = _compute_pair_cosines(
-            _encode_unit_vectors(system, queries, "query"),
-            _encode_unit_vectors(system, passages, role),
-            first,
-            second,
+            _encode_unit_vectors(system, queries, "query"), _encode_unit_vectors(system, passages, role), first, second
         )
     else:
         values = system.pairs([queries[i] for i in first], [passages[i] for i in second]).astype(np.float64)
@@ -104,9 +96,7 @@ NDCG = f"nDCG@{CUTOFF}"
 MEASURES = (RECALL, GAIN, NDCG)
 
 
-def find_positions_of_first_passages(
-    system: Similarity, queries: Sequence[str], corpus: Sequence[str]
-) -> Ints:
+def find_positions_of_first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
     """The places in the corpus of the first `CUTOFF` passages for each query, (q, 10), -1 where there are fewer; each
     distinct query is searched for once."""
     distinct = list(dict.fromkeys(queries))
@@ -241,9 +231,7 @@ class SharedResamplesContext(EvaluationContext):
         x, y = x[:, whole], y[:, whole]
         if not whole.any():
             return [
-                make_undefined_score(
-                    _name_correlation(name, names), 0, "no query has all values", variant=variant
-                )
+                make_undefined_score(_name_correlation(name, names), 0, "no query has all values", variant=variant)
                 for name in CORRELATIONS
             ]
 
@@ -334,9 +322,7 @@ class ProbeResultRows:
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
 
-    def lines(
-        self, systems: Sequence[str], variants: Iterable[str] = ("",)
-    ) -> Iterator[ProbeVariantTableRow]:
+    def lines(self, systems: Sequence[str], variants: Iterable[str] = ("",)) -> Iterator[ProbeVariantTableRow]:
         """Every variant of every system, one dataset after another."""
         for (dataset, lang), system, variant in product(self.langs.items(), systems, variants):
             yield ProbeVariantTableRow(self, dataset, lang, system, variant)

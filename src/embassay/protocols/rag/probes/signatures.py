@@ -39,11 +39,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, make_cell_key, make_probe_cell
-from embassay.protocols.rag.probes.questions import (
-    NoiseQuestions,
-    list_probed_languages,
-    load_noise_probe_questions,
-)
+from embassay.protocols.rag.probes.questions import NoiseQuestions, list_probed_languages, load_noise_probe_questions
 from embassay.protocols.rag.probes.resampling import (
     DATASET,
     INTERVALS,
@@ -86,9 +82,7 @@ class AuthorSignatures:
     near_signers: tuple[AuthorName, ...]
 
 
-def assign_authors_to_questions(
-    posed: NoiseQuestions, people: Sequence[AuthorName], seed: int
-) -> AuthorSignatures:
+def assign_authors_to_questions(posed: NoiseQuestions, people: Sequence[AuthorName], seed: int) -> AuthorSignatures:
     """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
     passages have signers drawn from `seed`, so that an author has works on other topics too.
 
@@ -121,9 +115,7 @@ def _draw_signing_author(people: Sequence[AuthorName], seed: int, place: int) ->
 def _map_passages_to_rival_question(posed: NoiseQuestions) -> Mapping[int, int]:
     """Passage -> the question that it comes first for, by words alone; passages that come first for none are left
     out."""
-    ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(
-        list(posed.texts), posed.corpus, RIVALS
-    )
+    ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(list(posed.texts), posed.corpus, RIVALS)
     rivals = dict[int, int]()
     # Rank by rank, so that a passage goes to the question that it comes first for.
     for of_rank in ranked.indices.T.tolist():
@@ -167,9 +159,7 @@ def add_author_signatures_to_collection(
     return CollectionUnderCondition(tuple(queries), tuple(passages))
 
 
-def _make_one_text_bundle(
-    lang: Lang, author: AuthorName, title: str, body: str = ""
-) -> NameProbeQuerySpecification:
+def _make_one_text_bundle(lang: Lang, author: AuthorName, title: str, body: str = "") -> NameProbeQuerySpecification:
     """A question, or a passage, as a bundle of its own, in which it stands first."""
     return NameProbeQuerySpecification(
         0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body
@@ -296,10 +286,7 @@ def _measure_probe_margin_changes(
 
 
 def build_signature_probe_outcome(
-    ids: Sequence[str],
-    values: Mapping[str, Mapping[str, Floats]],
-    margins: Floats,
-    context: SharedResamplesContext,
+    ids: Sequence[str], values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: SharedResamplesContext
 ) -> TaskOutcome:
     """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
     over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""
@@ -328,14 +315,10 @@ def _score_condition_changes(
             # The probe is a forecast made before: what varies between resamples is the loss alone.
             known = np.repeat(margins[:, None], len(plain), axis=1)
             names = ABSOLUTE, f"{measure} change"
-            yield from context.correlate_means_over_conditions(
-                known, np.stack(list(changes.values())), names, ACROSS
-            )
+            yield from context.correlate_means_over_conditions(known, np.stack(list(changes.values())), names, ACROSS)
 
 
-def estimate_cell_memory(
-    request: NamesRequest, source: str, lang: Lang, system: Similarity
-) -> WorkMemoryEstimate:
+def estimate_cell_memory(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> WorkMemoryEstimate:
     """Estimate the memory of a cell: the collection under one condition, and the probe's texts."""
     damages, (texts, _) = (
         make_collection_conditions(request, source, lang),
@@ -409,9 +392,5 @@ def build_probe_signature_tables(
             f"the ablation's change in the probe's name margin. {INTERVALS}")
     )  # fmt: skip
     yield build_probe_correlation_table(
-        rows,
-        systems,
-        "name_forecasts",
-        "Correlations of the probe's margin and recall lost, over conditions",
-        ACROSS,
+        rows, systems, "name_forecasts", "Correlations of the probe's margin and recall lost, over conditions", ACROSS
     )

@@ -116,11 +116,7 @@ class RecallTailsOfAllIndexes:
 def compare_index_recall_tails(request: RecallTailRequest) -> RecallTailsOfAllIndexes:
     """Read and compare the files. DataError where a run has no question of the exact one, UsageError for runs of one
     name."""
-    from embassay.protocols.rag.scoring.inputs import (
-        make_run_names_distinct,
-        parse_named_path,
-        read_question_tags,
-    )
+    from embassay.protocols.rag.scoring.inputs import make_run_names_distinct, parse_named_path, read_question_tags
 
     named = make_run_names_distinct([parse_named_path(given) for given in request.runs])
     exact_path = Path(request.exact).expanduser()
@@ -189,12 +185,7 @@ def _measure_recall_tails_by_group(
 
 
 def _measure_lowest_query_recalls(
-    name: str,
-    group: str,
-    queries: Sequence[str],
-    values: NDArray[np.float64],
-    missing: int,
-    request: RecallTailRequest,
+    name: str, group: str, queries: Sequence[str], values: NDArray[np.float64], missing: int, request: RecallTailRequest
 ) -> GroupRecallTail:
     ends = bootstrap_ci(values, seed=request.seed)
     bad = int((values < request.floor).sum())

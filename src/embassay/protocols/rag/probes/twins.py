@@ -44,9 +44,7 @@ def make_old_versions_and_copies(
     """Twins for up to `limit` questions, drawn by `seed`, each with a passage of its own, its most relevant one; of
     every kind of change as many as there can be. Besides, for how many questions none could be made."""
     places = {key: place for place, key in enumerate(data.corpus.ids)}
-    order = sorted(
-        range(len(data.queries)), key=lambda row: draw_random_bytes(8, seed, "twins", data.queries.ids[row])
-    )
+    order = sorted(range(len(data.queries)), key=lambda row: draw_random_bytes(8, seed, "twins", data.queries.ids[row]))
     counts = dict.fromkeys(CHANGES, 0)
     used: set[int] = set()
     twins: list[QuestionWithOldVersionAndCopies] = []
@@ -62,16 +60,13 @@ def make_old_versions_and_copies(
         used.add(place)
         counts[changed[0]] += 1
         copied = tuple(
-            make_copy_with_print_version_line(data.corpus.texts[place], number)
-            for number in range(1, copies + 1)
+            make_copy_with_print_version_line(data.corpus.texts[place], number) for number in range(1, copies + 1)
         )
         twins.append(QuestionWithOldVersionAndCopies(row, place, *changed, copied))
     return twins, left
 
 
-def _find_best_unused_passage(
-    grades: Mapping[str, float], places: Mapping[str, int], used: set[int]
-) -> int | None:
+def _find_best_unused_passage(grades: Mapping[str, float], places: Mapping[str, int], used: set[int]) -> int | None:
     ranked = sorted((-gain, key) for key, gain in grades.items() if gain > 0 and key in places)
     return next((places[key] for _, key in ranked if places[key] not in used), None)
 

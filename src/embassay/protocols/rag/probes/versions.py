@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Items,
-    Lost,
-    estimate,
-    make_undefined_score,
-)
+from embassay.protocols.kernel.estimates import Items, Lost, estimate, make_undefined_score
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskContext, loader
 from embassay.protocols.kernel.forecast import (
     count_vector_dimensions,
@@ -84,9 +79,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: TaskContext) -> Ta
         items.add(ids, column, measure, variant)
     scores = list(_make_score_rows_per_remedy(values, [twin.change for twin in twins], context))
     head = next(score for score in scores if (score.measure, score.variant) == (HEADLINE, ""))
-    known = estimate(
-        values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False
-    )
+    known = estimate(values[HEADLINE, ""][:, None], lambda means: means[..., 0], context, HEADLINE, share=False)
     warnings = [f"skipped {left:,} questions without an unused passage that could be changed"] if left else []
     return make_task_outcome(
         HEADLINE, known if head.value is not None else head.reason, items, n=head.n,
@@ -129,9 +122,7 @@ def _measure_version_ranking(
             first = apply_duplicate_remedy_to_ranking(places, groups, remedy, originals)[: options.cutoff]
             if old not in first and twin.current not in first:
                 continue
-            is_first = old not in first or (
-                twin.current in first and first.index(twin.current) < first.index(old)
-            )
+            is_first = old not in first or (twin.current in first and first.index(twin.current) < first.index(old))
             # Of equal scores the order in the corpus decides, which says nothing.
             is_even = tied and remedy in ("", "deduplicated")
             columns[HEADLINE, remedy][row] = 0.5 if is_even else float(is_first)
@@ -220,22 +211,13 @@ def make_versions_task() -> Task:
         return {"text": (data.queries.ids, data.queries.texts)}
 
     return Task(
-        "versions",
-        "Versions",
-        ("retrieval",),
-        HEADLINE,
-        1,
-        evaluate,
-        loader("retrieval"),
-        map_query_field_to_texts,
+        "versions", "Versions", ("retrieval",), HEADLINE, 1, evaluate, loader("retrieval"), map_query_field_to_texts
     )
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
 TASKS.add(
-    "versions",
-    "embassay.protocols.rag.probes.versions:make_versions_task",
-    "old versions and copies in the corpus",
+    "versions", "embassay.protocols.rag.probes.versions:make_versions_task", "old versions and copies in the corpus"
 )
 
 

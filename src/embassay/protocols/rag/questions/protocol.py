@@ -92,9 +92,7 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
     users = read_user_questions(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]
     writer = (
-        drafts.open_question_writer(
-            request.llm, request.checker, request.options, request.seed, cache, ledger
-        )
+        drafts.open_question_writer(request.llm, request.checker, request.options, request.seed, cache, ledger)
         if request.llm
         else None
     )
@@ -103,15 +101,12 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
         writer = replace(writer, search=_make_passage_searcher(passages), corpus=dataset.fingerprint)
     drawn = drafts.draw_passages_by_kind(passages, kinds, request.options, request.seed, request.corpus)
     cells = tuple(
-        _make_question_kind_run_cell(kind, dataset, request, writer)
-        for kind in (*request.chosen, *request.no_answer)
+        _make_question_kind_run_cell(kind, dataset, request, writer) for kind in (*request.chosen, *request.no_answer)
     )
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
     systems = (
-        ()
-        if writer is None
-        else drafts.list_writer_and_checker_models(request.llm, request.checker, writer, ledger)
+        () if writer is None else drafts.list_writer_and_checker_models(request.llm, request.checker, writer, ledger)
     )
     return QuestionSetPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
@@ -155,9 +150,7 @@ def _make_question_kind_run_cell(
     return RunCell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast_question_draft_calls(
-    plan: QuestionSetPlan, done: Mapping[str, QuestionDraftWithResult]
-) -> RunForecast:
+def forecast_question_draft_calls(plan: QuestionSetPlan, done: Mapping[str, QuestionDraftWithResult]) -> RunForecast:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
     work: list[CellForecast] = []
     for cell in plan.cells:
@@ -228,9 +221,7 @@ class QuestionSet:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gather_question_set(
-    plan: QuestionSetPlan, decided: Mapping[str, Sequence[QuestionDraftWithResult]]
-) -> QuestionSet:
+def gather_question_set(plan: QuestionSetPlan, decided: Mapping[str, Sequence[QuestionDraftWithResult]]) -> QuestionSet:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _derive_document_questions(plan)
@@ -245,19 +236,14 @@ def gather_question_set(
         if draft.is_kept
     ]
     every = [*users, *(question for question, _ in written), *pseudo.asked]
-    repeats = find_positions_of_near_duplicates(
-        [question.text for question in every], plan.request.options.near
-    )
+    repeats = find_positions_of_near_duplicates([question.text for question in every], plan.request.options.near)
     gone = {every[place].id for place in repeats}
     repeated = {id(draft) for asked, draft in written if asked.id in gone}
 
     def mark_repeated_draft_as_duplicate(draft: QuestionDraftWithResult) -> QuestionDraftWithResult:
         return replace(draft, outcome="near-duplicate") if id(draft) in repeated else draft
 
-    final = {
-        kind: [mark_repeated_draft_as_duplicate(draft) for draft in drafts]
-        for kind, drafts in decided.items()
-    }
+    final = {kind: [mark_repeated_draft_as_duplicate(draft) for draft in drafts] for kind, drafts in decided.items()}
     left_out = Counter(every[place].source for place in repeats)
     asked = tuple(question for question in every if question.id not in gone)
     unanswered = _make_unanswerable_questions(plan, asked, pseudo.passages, final)
@@ -293,17 +279,13 @@ def _make_unanswerable_questions(
         )
     if FAR in request.no_answer:
         questions = (
-            [user.text for user in read_user_questions(request.far)]
-            if request.far
-            else load_off_topic_questions()
+            [user.text for user in read_user_questions(request.far)] if request.far else load_off_topic_questions()
         )
         made[FAR] = draw_questions_unlike_passages(questions, cover, request.options.n, request.seed)
     return made
 
 
-def _prefix_clashing_user_question_ids(
-    users: Sequence[UserQuestion], more: Sequence[str]
-) -> list[UserQuestion]:
+def _prefix_clashing_user_question_ids(users: Sequence[UserQuestion], more: Sequence[str]) -> list[UserQuestion]:
     """Users' questions under ids that no kind of ours, nor one `more`, begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS, *more))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
@@ -333,9 +315,7 @@ class _QuestionsFromDocuments:
 
 def _derive_document_questions(plan: QuestionSetPlan) -> _QuestionsFromDocuments:
     """Derive the questions documents ask of themselves; a passage shown to a model loses nothing."""
-    texts = [
-        TitledPassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages
-    ]
+    texts = [TitledPassage(passage.id, passage.body, passage.title, passage.document) for passage in plan.passages]
     kinds = [kind for kind in plan.request.chosen if kind in OF_DOCUMENTS]
     if not kinds:
         return _QuestionsFromDocuments((), tuple(texts), {})
@@ -396,9 +376,7 @@ def export_question_set(folder: Path, plan: QuestionSetPlan, found: QuestionSet)
         write_json_lines(folder / "no_answer.jsonl", unanswered)
 
 
-def _list_unanswerable_question_rows(
-    plan: QuestionSetPlan, gathered: QuestionSet
-) -> Iterator[dict[str, Any]]:
+def _list_unanswerable_question_rows(plan: QuestionSetPlan, gathered: QuestionSet) -> Iterator[dict[str, Any]]:
     """As `calibrate --no-answer` reads them: id, text and kind, what it was made of, and what was changed."""
     by_model = plan.writer is not None and NEAR in plan.drawn
     for kind, questions in gathered.unanswered.items():
@@ -418,14 +396,10 @@ def make_kept_draft_share_rows(plan: QuestionSetPlan, found: QuestionSet) -> lis
         n, kept = sum(counts.values()), counts.get(KEPT, 0)
         where = ("rag", TASK, cell.dataset, "", plan.lang(cell.dataset), cell.variant, cell.system, "kept")
         if not n:
-            rows.append(
-                ResultRow(*where, None, 0, seed=plan.request.seed, reason="no question could be drafted")
-            )
+            rows.append(ResultRow(*where, None, 0, seed=plan.request.seed, reason="no question could be drafted"))
             continue
         ends = wilson(kept / n, n)
-        rows.append(
-            ResultRow(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed)
-        )
+        rows.append(ResultRow(*where, kept / n, n, ends.low, ends.high, "Wilson over drafts", plan.request.seed))
     return rows
 
 
@@ -469,9 +443,7 @@ def questions(
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
     request = make_request_from_call(QuestionsRequest, questions, arguments, str(corpus), llm)
-    return QuestionSetProtocol().carry_out(
-        request, Path(out), cache=cache, listener=listener, max_usd=max_usd
-    )
+    return QuestionSetProtocol().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
 class QuestionSetProtocol(EvaluationProtocol):
@@ -537,9 +509,7 @@ class QuestionSetRunAttempt(RunAttempt):
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
         ledger = self.accounts.ledger
-        self.failed = drafts.draft_missing_questions(
-            writer, self.plan.drawn, path, self.drafts, listener, ledger
-        )
+        self.failed = drafts.draft_missing_questions(writer, self.plan.drawn, path, self.drafts, listener, ledger)
         self.done_now = len(self.drafts) - before
 
     def finish_run_attempt(self) -> None:
@@ -553,9 +523,7 @@ class QuestionSetRunAttempt(RunAttempt):
             plan.writer.chat.cache.close()
         self.accounts.spending.close()
         self.records = {
-            cell.key: record
-            for cell in plan.cells
-            if (record := self._make_question_kind_record(cell)) is not None
+            cell.key: record for cell in plan.cells if (record := self._make_question_kind_record(cell)) is not None
         }
         whole = [record for record in self.records.values() if record.done]
         self.write_manifest("finished" if len(whole) == len(plan.cells) else "partial")
@@ -575,11 +543,7 @@ class QuestionSetRunAttempt(RunAttempt):
     def list_decided_drafts_by_kind(self) -> dict[str, list[QuestionDraftWithResult]]:
         """Collect by kind the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        return (
-            {}
-            if writer is None
-            else drafts.group_decided_drafts_by_kind(writer, self.plan.drawn, self.drafts)
-        )
+        return {} if writer is None else drafts.group_decided_drafts_by_kind(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
         """Make the manifest's facts: what the set is made with, and where questions came from."""

@@ -89,14 +89,10 @@ class AnswerReliabilitySums:
     as_shown: float = 0.0
 
     def __add__(self, other: AnswerReliabilitySums) -> AnswerReliabilitySums:
-        return AnswerReliabilitySums(
-            **{name: value + getattr(other, name) for name, value in vars(self).items()}
-        )
+        return AnswerReliabilitySums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
     def __sub__(self, other: AnswerReliabilitySums) -> AnswerReliabilitySums:
-        return AnswerReliabilitySums(
-            **{name: value - getattr(other, name) for name, value in vars(self).items()}
-        )
+        return AnswerReliabilitySums(**{name: value - getattr(other, name) for name, value in vars(self).items()})
 
     def compute_limited_figures(self, favour: float) -> Mapping[str, float]:
         """Compute the figures held against the limits, with the bias for places `favour`."""
@@ -210,9 +206,7 @@ def _make_smoothing_kernels() -> tuple[Floats, ...]:
     # The points are all pairs of a sharpness and a reliability, so the kernel is a Kronecker product.
     return tuple(
         np.asarray(
-            np.kron(
-                _make_gaussian_kernel(sharpness, width), _make_gaussian_kernel(reliability, CELLS * width)
-            ),
+            np.kron(_make_gaussian_kernel(sharpness, width), _make_gaussian_kernel(reliability, CELLS * width)),
             dtype=np.float64,
         )
         for width in WIDTHS
@@ -231,9 +225,7 @@ LOOK_EVERY, LOOKS = 2, 2
 class RankingPosteriorState:
     """What the posterior says as it stands: mixture, draws, order."""
 
-    def __init__(
-        self, posterior: CandidateRankingLearner, n: int, draws: int, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, posterior: CandidateRankingLearner, n: int, draws: int, rng: np.random.Generator) -> None:
         self.components = posterior.components()
         self.both = draw_mixture_scores(self.components, rng.standard_normal((n + 1, draws)))
         self.scores = np.ascontiguousarray(self.both[:, :n])
@@ -250,13 +242,7 @@ class BayesRanker:
     """A Bayesian ranker of one pool; inside, candidates stand by grade, fusion rank and id."""
 
     def __init__(
-        self,
-        candidates: Sequence[PoolPassage],
-        *,
-        query: str,
-        top: int,
-        seed: int,
-        options: BayesRankingOptions,
+        self, candidates: Sequence[PoolPassage], *, query: str, top: int, seed: int, options: BayesRankingOptions
     ) -> None:
         self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
@@ -392,9 +378,7 @@ class BayesRanker:
         if self._claims is None:
             claimed, own_checks = (
                 estimate_agreement_of_draws_with_order(
-                    self._get_cached_posterior_state().scores,
-                    self._get_cached_posterior_state().order,
-                    self._top,
+                    self._get_cached_posterior_state().scores, self._get_cached_posterior_state().order, self._top
                 ),
                 self.sum_reliability_of_own_answers(),
             )
@@ -408,9 +392,7 @@ class BayesRanker:
     def _map_trusted_agreement_claims(self) -> Mapping[str, float]:
         """List the claims; none without answers, or if answers are not such as the model expects."""
         return (
-            self._estimate_order_agreement().as_dict()
-            if self.calls and not self._list_reasons_to_doubt_judge()
-            else {}
+            self._estimate_order_agreement().as_dict() if self.calls and not self._list_reasons_to_doubt_judge() else {}
         )
 
     def _list_reasons_to_doubt_judge(self) -> tuple[str, ...]:
@@ -422,19 +404,11 @@ class BayesRanker:
 
     def _estimate_place_bias(self) -> float:
         """The bias for places in standard deviations of utility."""
-        return (
-            float(self._get_cached_posterior_state().both[:, -1].mean())
-            / self._average_sharpness_over_components()
-        )
+        return float(self._get_cached_posterior_state().both[:, -1].mean()) / self._average_sharpness_over_components()
 
     def _average_sharpness_over_components(self) -> float:
         return float(
-            np.exp(
-                sum(
-                    part.weight * np.log(part.sharpness)
-                    for part in self._get_cached_posterior_state().components
-                )
-            )
+            np.exp(sum(part.weight * np.log(part.sharpness) for part in self._get_cached_posterior_state().components))
         )
 
     def _make_random_generator(self, name: str) -> np.random.Generator:

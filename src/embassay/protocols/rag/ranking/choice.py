@@ -205,9 +205,7 @@ class ExpectedOrderAgreement:
         return dict(vars(self))
 
 
-def estimate_agreement_of_draws_with_order(
-    scores: Floats, order: NDArray[np.intp], top: int
-) -> ExpectedOrderAgreement:
+def estimate_agreement_of_draws_with_order(scores: Floats, order: NDArray[np.intp], top: int) -> ExpectedOrderAgreement:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
@@ -215,9 +213,7 @@ def estimate_agreement_of_draws_with_order(
     wrong = size - np.count_nonzero(_mark_top_of_each_draw(drawn, size)[:, :size], axis=1)
     tau = 4.0 * _count_draw_pairs_in_stated_order(drawn) / (draws * n * (n - 1)) - 1.0 if n > 1 else 1.0
     return ExpectedOrderAgreement(
-        float(tau),
-        float(1.0 - wrong.mean() / size),
-        *(float(np.mean(wrong <= errors)) for errors in (0, 1, 2)),
+        float(tau), float(1.0 - wrong.mean() / size), *(float(np.mean(wrong <= errors)) for errors in (0, 1, 2))
     )
 
 
@@ -320,13 +316,7 @@ def _thin_draws(scores: Floats, count: int) -> Floats:
 
 
 def estimate_border_error_drop(
-    mean: Floats,
-    covariance: Floats,
-    in_top: Floats,
-    order: Positions,
-    top: int,
-    windows: Positions,
-    fisher: Floats,
+    mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int, windows: Positions, fisher: Floats
 ) -> Floats:
     """For each of `windows` (windows, m) the expected drop in pairs of `order` (n,) on the wrong side of its place
     `top`, were the window judged with Fisher information `fisher` (windows, m, m).
@@ -345,13 +335,7 @@ def estimate_border_error_drop(
 
 @compile_with_numba_on_first_call
 def _estimate_border_error_drop_of_windows(
-    mean: Floats,
-    covariance: Floats,
-    in_top: Floats,
-    order: Positions,
-    top: int,
-    windows: Positions,
-    update: Floats,
+    mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int, windows: Positions, update: Floats
 ) -> Floats:
     count, m = windows.shape
     drops = np.zeros(count)

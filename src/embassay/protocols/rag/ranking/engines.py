@@ -111,9 +111,7 @@ def order_candidates_by_grade(candidates: Sequence[PoolPassage]) -> tuple[int, .
     (1, 2, 0)
     """
     scores = convert_grades_to_scores(candidates)
-    return tuple(
-        sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].rank, candidates[i].id))
-    )
+    return tuple(sorted(range(len(candidates)), key=lambda i: (-scores[i], candidates[i].rank, candidates[i].id)))
 
 
 @dataclass(frozen=True)
@@ -137,9 +135,7 @@ def orders_exactly_shown_batch(shown: Sequence[int], call: JudgeOrderAnswer) -> 
     return call.shown == tuple(shown) and sorted(call.order) == sorted(call.shown)
 
 
-def check_answers_fit_proposals(
-    proposals: Sequence[tuple[int, ...]], calls: Sequence[JudgeOrderAnswer]
-) -> None:
+def check_answers_fit_proposals(proposals: Sequence[tuple[int, ...]], calls: Sequence[JudgeOrderAnswer]) -> None:
     """ValueError unless `calls` are the answers to `proposals`, one each, in their order."""
     if len(proposals) != len(calls) or not all(map(orders_exactly_shown_batch, proposals, calls)):
         raise ValueError(f"answers to {list(proposals)} were expected, not {list(calls)}")
@@ -148,9 +144,7 @@ def check_answers_fit_proposals(
 ENGINES: Registry[RankingEngine] = Registry("engine", COLON, [["name", "start", "share"]])
 
 _HERE = "embassay.protocols.rag.ranking"
-ENGINES.add(
-    "grades", f"{_HERE}.engines:GradeRankingEngine", "Order by grade, without further judge calls", calls="0"
-)
+ENGINES.add("grades", f"{_HERE}.engines:GradeRankingEngine", "Order by grade, without further judge calls", calls="0")
 ENGINES.add(
     "single_shot",
     f"{_HERE}.engines:SingleShotRankingEngine",
@@ -198,9 +192,7 @@ class GradesRanker:
     def ranking(self) -> CandidateRanking:
         n = len(self.candidates)
         scores = tuple(convert_grades_to_scores(self.candidates))
-        return CandidateRanking(
-            order_candidates_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades"
-        )
+        return CandidateRanking(order_candidates_by_grade(self.candidates), scores, (0,) * n, (0.0,) * n, "grades")
 
     def state(self) -> Mapping[str, Any]:
         return {"engine": "grades", "iteration": 0, "stopped": "grades"}
@@ -231,9 +223,7 @@ class SingleShotRankingEngine:
     def share(self, rankers: Mapping[str, PoolRanker]) -> None:
         """There is nothing to share."""
 
-    def _order_candidates_for_prompt(
-        self, candidates: Sequence[PoolPassage], query: str, seed: int
-    ) -> tuple[int, ...]:
+    def _order_candidates_for_prompt(self, candidates: Sequence[PoolPassage], query: str, seed: int) -> tuple[int, ...]:
         if self.shown == "grades":
             return order_candidates_by_grade(candidates)
         if self.shown == "fusion":

@@ -119,9 +119,7 @@ class PairLockEvidence:
                 self._is_pair_order_confirmed(better, worse)
                 or is_clear(better, worse)
                 or (
-                    self._pending_edges
-                    and is_ahead(better, worse)
-                    and self._is_preference_implied_twice(better, worse)
+                    self._pending_edges and is_ahead(better, worse) and self._is_preference_implied_twice(better, worse)
                 )
             ):
                 self.order.add(better, worse)
@@ -167,9 +165,7 @@ def count_disjoint_paths_up_to_two(pairs: Iterable[Pair], better: int, worse: in
 
 
 def _augment_flow_if_path_exists(
-    room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]],
-    start: tuple[int, bool],
-    end: tuple[int, bool],
+    room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]], start: tuple[int, bool], end: tuple[int, bool]
 ) -> bool:
     """Send one unit from `start` to `end` through what room there is."""
     came_from: dict[tuple[int, bool], tuple[int, bool]] = {start: start}
@@ -303,17 +299,12 @@ class PairLockRanker:
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
         self._evidence = PairLockEvidence(
-            n,
-            confirmations=options.confirmations,
-            net=options.net_confirmations,
-            pending_edges=options.pending_edges,
+            n, confirmations=options.confirmations, net=options.net_confirmations, pending_edges=options.pending_edges
         )
         self._turn, self._streak = 0, 0
         few = n < options.batch
         self._stopped = "few" if few else ""
-        self._order = (
-            order_candidates_by_grade(start.candidates) if few else self._sort_candidates_respecting_locks()
-        )
+        self._order = order_candidates_by_grade(start.candidates) if few else self._sort_candidates_respecting_locks()
 
     def propose_batches(self) -> Sequence[tuple[int, ...]]:
         return () if self._stopped else (self._sample_candidate_batch(),)
@@ -343,9 +334,7 @@ class PairLockRanker:
                 )
             ],
             "locks": [[ids[better], ids[worse]] for better, worse in self._evidence.order.pairs],
-            "pendings": [
-                [ids[better], ids[worse], count] for (better, worse), count in self._evidence.pending.items()
-            ],
+            "pendings": [[ids[better], ids[worse], count] for (better, worse), count in self._evidence.pending.items()],
             "top": [ids[i] for i in self._order[: self._start.top]],
             "parameters": {**asdict(self._options), "top": self._start.top, "seed": self._start.seed},
         }
@@ -389,9 +378,7 @@ class PairLockRanker:
             self._stopped = "cap"
 
     def _lock_confirmed_pairs(self, order: tuple[int, ...]) -> None:
-        error = {
-            i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order
-        }
+        error = {i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order}
         scores = self._scores
         self._evidence.add_order_and_lock_pairs(
             order,

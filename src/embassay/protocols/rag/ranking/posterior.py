@@ -87,9 +87,7 @@ def compute_answers_log_likelihood(x: Floats, orders: Positions, places: Floats,
 
 
 @compile_with_numba_on_first_call
-def _compute_answer_log_likelihood(
-    x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats
-) -> float:
+def _compute_answer_log_likelihood(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
     """The log probability of one answer. Written: the scores, and the log-sum-exp of each place's score and later ones
     (summed from the tail, so that scores of hundreds neither overflow nor vanish)."""
     m = len(order)
@@ -303,9 +301,7 @@ def learn_answer_and_return_evidence(
     factor, before, steps = np.empty((d, d)), np.empty((d, d)), np.empty((m - 1, d))
     for point in range(len(modes)):
         x, mean, precision = modes[point], means[point], precisions[point]
-        value = _compute_log_posterior_and_slopes(
-            x, mean, precision, orders[:-1], places[:-1], random, slope, factor
-        )
+        value = _compute_log_posterior_and_slopes(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
         for i in range(d):
             for j in range(i, d):
                 before[i, j] = factor[i, j]
@@ -379,9 +375,9 @@ def _compute_log_posterior_and_slopes(
             curvature[i, j] = 0.0
         curvature[i, i] = precision[i]
         slope[i] = -precision[i] * (x[i] - mean[i])
-    return accumulate_likelihood_and_slopes(
-        x, orders, places, random, slope, curvature
-    ) + _compute_gaussian_log_prior(x, mean, precision)
+    return accumulate_likelihood_and_slopes(x, orders, places, random, slope, curvature) + _compute_gaussian_log_prior(
+        x, mean, precision
+    )
 
 
 @compile_with_numba_on_first_call
@@ -521,9 +517,7 @@ class RankingPosteriorMixturePoint:
 class CandidateRankingLearner:
     """Learns answers on m of n candidates; `log_prior` over the grid may be replaced at any time."""
 
-    def __init__(
-        self, spread: CandidateUtilityMoments, m: int, *, random: float, bias: float, gamma: float
-    ) -> None:
+    def __init__(self, spread: CandidateUtilityMoments, m: int, *, random: float, bias: float, gamma: float) -> None:
         self.log_prior = compute_log_prior_weights()
         self._random, self._gamma = random, gamma
         self._priors = make_score_priors(spread, bias)

@@ -54,8 +54,7 @@ def compare_repeated_orders(
     """
     if len(orders) < 2 or any(sorted(order) != list(range(len(orders[0]))) for order in orders):
         raise UsageError(
-            f"{len(orders)} orders cannot be compared.",
-            mend="Give at least two orders of the same positions.",
+            f"{len(orders)} orders cannot be compared.", mend="Give at least two orders of the same positions."
         )
     places = [_invert_order(order) for order in orders]
     size = min(top, len(orders[0]))
@@ -66,9 +65,7 @@ def compare_repeated_orders(
         overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
     if reference is not None:
-        tau = float(
-            np.mean([_compute_kendall_tau_without_ties(_invert_order(reference), order) for order in places])
-        )
+        tau = float(np.mean([_compute_kendall_tau_without_ties(_invert_order(reference), order) for order in places]))
     return RepeatedOrderAgreement(
         len(orders),
         float(np.mean(discordances)),
@@ -160,9 +157,7 @@ class JudgeConsistency:
     circular: Estimate | None
 
 
-def count_contradictions_and_circles(
-    queries: Sequence[QueryOrderAnswers], *, seed: int = 0
-) -> JudgeConsistency:
+def count_contradictions_and_circles(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> JudgeConsistency:
     """Count contradicted pairs and circular triads over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
@@ -213,9 +208,7 @@ def count_candidate_exposure(queries: Sequence[QueryOrderAnswers]) -> CandidateE
                 shown[position] += 1
         counts += shown
     return (
-        CandidateExposureSummary(min(counts), float(median(counts)), max(counts), counts.count(0))
-        if counts
-        else None
+        CandidateExposureSummary(min(counts), float(median(counts)), max(counts), counts.count(0)) if counts else None
     )
 
 
@@ -233,9 +226,7 @@ class GaussianPosteriors:
     def draws(self, normal: Floats) -> Floats:
         """Draw scores (points, draws, n) by standard normal numbers (draws, n)."""
         lower = np.linalg.cholesky(self.precisions)
-        spread = np.linalg.solve(
-            np.swapaxes(lower, 1, 2), np.broadcast_to(normal.T, (len(lower), *normal.T.shape))
-        )
+        spread = np.linalg.solve(np.swapaxes(lower, 1, 2), np.broadcast_to(normal.T, (len(lower), *normal.T.shape)))
         return np.asarray(self.modes[:, None, :] + np.swapaxes(spread, 1, 2))
 
 
@@ -269,9 +260,7 @@ def fit_item_score_posteriors(orders: Orders, means: Floats, precisions: Floats)
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return GaussianPosteriors(
-        modes, _compute_posterior_gradient_and_hessian(modes, orders, means, precisions)[1]
-    )
+    return GaussianPosteriors(modes, _compute_posterior_gradient_and_hessian(modes, orders, means, precisions)[1])
 
 
 def _compute_log_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
@@ -287,9 +276,9 @@ def _compute_posterior_gradient_and_hessian(
     m = orders.shape[1]
     shown = scores[:, orders]
     # share[k, j]: the chance of the j-th to be the best of those from the k-th on.
-    share = np.exp(
-        np.minimum(shown[..., None, :] - _compute_suffix_log_sum_exps(shown)[..., None], 0.0)
-    ) * np.triu(np.ones((m, m)))
+    share = np.exp(np.minimum(shown[..., None, :] - _compute_suffix_log_sum_exps(shown)[..., None], 0.0)) * np.triu(
+        np.ones((m, m))
+    )
     total = share.sum(axis=-2)
     bends = -np.swapaxes(share, -1, -2) @ share
     bends[..., np.arange(m), np.arange(m)] += total
@@ -331,9 +320,7 @@ def estimate_judge_noise(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
     if not chosen:
         return None
     rng = make_seeded_generator(seed, "ranking report", "noise")
-    logs, shares = map(
-        np.array, zip(*(_score_held_out_answers_over_grid(query, rng) for query in chosen), strict=True)
-    )
+    logs, shares = map(np.array, zip(*(_score_held_out_answers_over_grid(query, rng) for query in chosen), strict=True))
     value = _interpolate_share_at_best_likelihood(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, n=1, method="no interval from one query")
@@ -353,15 +340,11 @@ def _sample_answered_queries(queries: Sequence[QueryOrderAnswers], seed: int) ->
     ]
     if len(fits) <= MOST_QUERIES:
         return fits
-    chosen = make_seeded_generator(seed, "ranking report", "noise queries").permutation(len(fits))[
-        :MOST_QUERIES
-    ]
+    chosen = make_seeded_generator(seed, "ranking report", "noise queries").permutation(len(fits))[:MOST_QUERIES]
     return [fits[i] for i in sorted(chosen)]
 
 
-def _score_held_out_answers_over_grid(
-    query: QueryOrderAnswers, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def _score_held_out_answers_over_grid(query: QueryOrderAnswers, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
@@ -437,18 +420,12 @@ def estimate_place_gains(queries: Sequence[QueryOrderAnswers], *, seed: int = 0)
         return None
     batch = max(sizes, key=lambda size: (sizes[size], size))
     sorted_ = [
-        _are_passages_shown_by_rank_or_grade(call, query.candidates)
-        for query in queries
-        for call in query.calls
+        _are_passages_shown_by_rank_or_grade(call, query.candidates) for query in queries for call in query.calls
     ]
     if 2 * sum(sorted_) > len(sorted_):
         return None
     by_query = [
-        [
-            _compute_place_gains_of_shown_passages(call, scores)
-            for call in query.calls
-            if len(call.shown) == batch
-        ]
+        [_compute_place_gains_of_shown_passages(call, scores) for call in query.calls if len(call.shown) == batch]
         for query in queries
         for scores in [np.array(convert_grades_to_scores(query.candidates))]
     ]
@@ -494,9 +471,7 @@ def _make_slope_weights(batch: int) -> Floats:
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
 
 
-def list_notes_on_judge_position_bias(
-    queries: Sequence[QueryOrderAnswers], *, seed: int = 0
-) -> tuple[str, ...]:
+def list_notes_on_judge_position_bias(queries: Sequence[QueryOrderAnswers], *, seed: int = 0) -> tuple[str, ...]:
     """A sentence each on favour for a place, circles of three and how often passages were shown; none of these where
     nothing was judged."""
     if not any(query.calls for query in queries):

@@ -117,9 +117,7 @@ def make_run_interpretations(
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
-    return tuple(
-        _make_loss_breakdown_of_run(run, k, pools[run.name], resampled) for run in board.runs for k in ks
-    )
+    return tuple(_make_loss_breakdown_of_run(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
 
 def make_number_with_resampled_interval(
@@ -148,26 +146,17 @@ def _make_loss_breakdown_of_run(
         "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}"
     }  # fmt: skip
     told_by = {
-        name: make_number_with_resampled_interval(resampled, titles[name], names[name], run.name)
-        for name in titles
+        name: make_number_with_resampled_interval(resampled, titles[name], names[name], run.name) for name in titles
     }
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
-        text = (
-            f"{run.name}@{k}: no conclusion is possible because no query has a useful document in its pool."
-        )
+        text = f"{run.name}@{k}: no conclusion is possible because no query has a useful document in its pool."
         return RunInterpretation(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
-        return RunInterpretation(
-            run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],)
-        )
+        return RunInterpretation(run.name, k, "untold", _note_short_run(run, k, facts["reached"]), (facts["reached"],))
     finding = _classify_larger_loss(facts)
     return RunInterpretation(
-        run.name,
-        k,
-        finding,
-        _phrase_run_interpretation(run.name, k, finding, pool, facts),
-        tuple(facts.values()),
+        run.name, k, finding, _phrase_run_interpretation(run.name, k, finding, pool, facts), tuple(facts.values())
     )
 
 
@@ -190,9 +179,7 @@ def _classify_larger_loss(facts: dict[str, NumberInSentence]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _phrase_run_interpretation(
-    run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]
-) -> str:
+def _phrase_run_interpretation(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
     heads = {
         "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
         f"{format_number_with_interval(facts['ceiling'])}. The pool loses "
@@ -240,10 +227,7 @@ UNTESTED = (
 
 
 def make_advice_on_runs(
-    board: RunsOnJudgedQueries,
-    cutoffs: Sequence[int],
-    extra: ColumnsToResampleByRun,
-    resampled: ResampledRunQuantities,
+    board: RunsOnJudgedQueries, cutoffs: Sequence[int], extra: ColumnsToResampleByRun, resampled: ResampledRunQuantities
 ) -> tuple[TestedAdviceVerdict, ...]:
     """Make every piece of advice on the runs, with its status and numbers."""
     tested = [
@@ -282,14 +266,9 @@ def _list_hybrid_guidance(
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
         best = max(
-            at_k,
-            key=lambda union: (
-                resampled.make_resampled_run_quantity(union.hybrid_ceiling_column, union.a).value
-            ),
+            at_k, key=lambda union: resampled.make_resampled_run_quantity(union.hybrid_ceiling_column, union.a).value
         )
-        ceiling = make_number_with_resampled_interval(
-            resampled, f"PROC@{k}", best.hybrid_ceiling_column, best.a
-        )
+        ceiling = make_number_with_resampled_interval(resampled, f"PROC@{k}", best.hybrid_ceiling_column, best.a)
         quantity = resampled.make_resampled_run_quantity(best.hybrid_gain_column, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
@@ -302,9 +281,7 @@ def _list_hybrid_guidance(
             f"{told_gain}. {_MEANING[status]}"
         )
         size = NumberInSentence(best.depth, what="distinct documents")
-        yield TestedAdviceVerdict(
-            "hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size]))
-        )
+        yield TestedAdviceVerdict("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
 
 def _describe_pool_union(union: PoolOfTwoRuns) -> str:
@@ -343,9 +320,7 @@ def _list_run_depth_guidance(
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: "
                 f"cutting {run.name} to that depth loses {format_number_with_interval(lost)} of PROC@{k}. "
-                + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
-                    status
-                ]
+                + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[status]
             )
             yield TestedAdviceVerdict("depth", "pool", status, text, (lost,))
 
@@ -474,11 +449,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     """Phrase the difference between the two best, with what the test says of it."""
     comparison = score.find_measure_comparison(score.headline)
     if comparison is None or not comparison.pairs:
-        return (
-            f"{comparison.reason[:1].upper()}{comparison.reason[1:]}."
-            if comparison and comparison.reason
-            else ""
-        )
+        return f"{comparison.reason[:1].upper()}{comparison.reason[1:]}." if comparison and comparison.reason else ""
     pair = comparison.pairs[0]
     a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
     if a is None or b is None or a.value is None or b.value is None:
@@ -486,11 +457,7 @@ def _phrase_gap_of_two_best(score: ScoringRecord) -> str:
     ends = orient_interval_to_positive_difference(pair)
     gap = numbers.format_score(abs(pair.difference))
     gap += (
-        f" (95% interval {numbers.format_interval(*ends)})"
-        if ends
-        else " (on every query)"
-        if pair.difference
-        else ""
+        f" (95% interval {numbers.format_interval(*ends)})" if ends else " (on every query)" if pair.difference else ""
     )
     values = f"{pair.a} {numbers.format_score(a.value)}", f"{pair.b} {numbers.format_score(b.value)}"
     others = [name for name in _list_possible_first_runs(comparison) if name not in (pair.a, pair.b)]
@@ -632,10 +599,7 @@ def note_undefined_queries(
     ):
         with_any = int((board.counts[:, 3:].sum(axis=1) > 0).sum())
         feasible = int(
-            (
-                mark_queries_whose_relevant_fit_top(board.runs[0].graded, k)
-                & (board.counts[:, 3:].sum(axis=1) > 0)
-            ).sum()
+            (mark_queries_whose_relevant_fit_top(board.runs[0].graded, k) & (board.counts[:, 3:].sum(axis=1) > 0)).sum()
         )
         if feasible < with_any:
             rest = f"the others have more than {k} documents of grade 4 or 5"
@@ -644,10 +608,7 @@ def note_undefined_queries(
 
 
 def note_unjudged_and_odd_values(
-    board: RunsOnJudgedQueries,
-    measured: Sequence[MeasuredRun],
-    measures: Sequence[RequestedMeasure],
-    unjudged: str,
+    board: RunsOnJudgedQueries, measured: Sequence[MeasuredRun], measures: Sequence[RequestedMeasure], unjudged: str
 ) -> Iterator[ScoringNote]:
     """Note unjudged documents, values above 1 and shares above 100%, by run."""
     cutoffs = sorted(
@@ -676,9 +637,7 @@ def note_too_few_resamples(runs: int, resamples: int, test: str) -> Iterator[Sco
         yield ScoringNote("resamples", text, "", resamples)
 
 
-def note_answered_queries(
-    values: Sequence[RunMeasureValue], answered: int, total: int
-) -> Iterator[ScoringNote]:
+def note_answered_queries(values: Sequence[RunMeasureValue], answered: int, total: int) -> Iterator[ScoringNote]:
     """Note how many queries the answers are about, and how many have all their evidence."""
     if answered < total:
         text = f"Answers are given for {answered:,} of {format_noun_count(total, 'judged query')}."
@@ -698,9 +657,7 @@ def _note_rare_grade_weights(board: RunsOnJudgedQueries, total: int) -> Iterator
     useful = board.counts[:, 2:].sum(axis=1) > 0
     if fallback := int((find_pools_without_grade_5(board.counts) & useful).sum()):
         these = f"{fallback:,} of {format_noun_count(total, 'query')}"
-        text = (
-            f"{these} have no document of grade 5: for them, grade 4 has weight 1 and grade 3 has weight 0.2."
-        )
+        text = f"{these} have no document of grade 5: for them, grade 4 has weight 1 and grade 3 has weight 0.2."
         yield ScoringNote("fallback", text, "", fallback, total)
     if inverted := int(find_inverted_weights(board.counts).sum()):
         text = (
@@ -710,9 +667,7 @@ def _note_rare_grade_weights(board: RunsOnJudgedQueries, total: int) -> Iterator
         yield ScoringNote("grade_inversion", text, "", inverted, total)
 
 
-def _note_unjudged_documents(
-    run: RunOnJudgedQueries, cutoffs: Sequence[int], how: str
-) -> Iterator[ScoringNote]:
+def _note_unjudged_documents(run: RunOnJudgedQueries, cutoffs: Sequence[int], how: str) -> Iterator[ScoringNote]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
     defined = [share[~np.isnan(share)] for share in shares]
     means = [1 - float(share.mean()) for share in defined if len(share)]
@@ -724,9 +679,7 @@ def _note_unjudged_documents(
         yield ScoringNote("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))
 
 
-def _shorten_measure_names(
-    meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]
-) -> list[str]:
+def _shorten_measure_names(meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
     for measure in meant:

@@ -22,11 +22,7 @@ from embassay.data.judged_runs import RunOrQrelsEntries
 from embassay.errors import DataError, UsageError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.quantities import (
-    STEPS,
-    estimate_judge_bias,
-    forecast_difference_with_more_items,
-)
+from embassay.protocols.kernel.quantities import STEPS, estimate_judge_bias, forecast_difference_with_more_items
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import (
     NOT_FOUND,
@@ -156,11 +152,7 @@ class JudgeCorrectionResults:
 def read_judge_corrections(path: Path) -> JudgeCorrectionResults:
     """The record in a `corrected.json`; DataError if it holds none."""
     return read_json_record(
-        path,
-        JudgeCorrectionResults,
-        schema=SCHEMA,
-        what="the corrections",
-        mend="Score again with this --out.",
+        path, JudgeCorrectionResults, schema=SCHEMA, what="the corrections", mend="Score again with this --out."
     )
 
 
@@ -200,9 +192,7 @@ class JudgeCorrector:
         drawn = set(self.labelled.fully_graded_queries)
         return np.array([i for i, query in enumerate(self.queries) if query in drawn], dtype=np.int64)
 
-    def _measure_runs_by_people(
-        self, people: JudgementGrades1To5
-    ) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
+    def _measure_runs_by_people(self, people: JudgementGrades1To5) -> dict[str, Mapping[str, RunQueryMeasureColumns]]:
         """People's values of the queries that they graded whole, in the order of `queries`."""
         import polars as pl
 
@@ -235,9 +225,9 @@ class JudgeCorrector:
         names = list(self.judged)
         for measure in self.measures:
             for pair in [(name, "") for name in names] + list(combinations(names, 2)):
-                correction = self._correct_by_single_passages(
+                correction = self._correct_by_single_passages(measure, *pair) or self._correct_measure_by_whole_queries(
                     measure, *pair
-                ) or self._correct_measure_by_whole_queries(measure, *pair)
+                )
                 if correction is not None:
                     yield correction
 
@@ -404,9 +394,7 @@ def _correct_ratio_of_means(
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
-def _find_range_of_query_deviation(
-    people: Quantity, ratio: float, is_difference: bool
-) -> tuple[float, float]:
+def _find_range_of_query_deviation(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
     """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
     top, under = people
     if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
@@ -447,9 +435,7 @@ def make_judge_correction_results(
     rows = tuple(made.list_corrected_run_estimates())
     pairs = [(made.people[key], made.judge[key]) for key in made.shared]
     mine, theirs = ([pair[i] for pair in pairs] for i in (0, 1))
-    kappa = (
-        cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
-    )
+    kappa = cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     queries = len({key[0] for key in made.shared})
     ahead = tuple(_forecast_labels_to_decide_differences(rows, headline, len(made.judge) / len(made.queries)))
     return JudgeCorrectionResults(
@@ -504,8 +490,7 @@ def _list_uncorrected_measures(
     """List the measures of which a run has no corrected row, with the reason where grades are it."""
     having = {row.measure for row in rows}
     nothing = MissingCorrection(
-        "the measure has no value on any query that people graded completely",
-        "Grade more queries, drawn at random",
+        "the measure has no value on any query that people graded completely", "Grade more queries, drawn at random"
     )
     lacking = []
     for measure in made.measures:
@@ -514,10 +499,7 @@ def _list_uncorrected_measures(
         missing = made.lacking.get(measure.name, nothing)
         lacking.append(
             UncorrectedMeasure(
-                measure.name,
-                missing.reason,
-                missing.mend,
-                made.describe_whole_query_grading_gain(measure.name),
+                measure.name, missing.reason, missing.mend, made.describe_whole_query_grading_gain(measure.name)
             )
         )
     return tuple(lacking)
@@ -564,9 +546,7 @@ def _list_judge_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedR
             break
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
-        yield (
-            f"People graded only {few} queries: the intervals use Student's t, and other queries could shift them."
-        )
+        yield (f"People graded only {few} queries: the intervals use Student's t, and other queries could shift them.")
     for cutoff in sorted(k for k in cutoffs if k):
         missing, total = made.labelled.ungraded(cutoff)
         if rows and 0 < missing <= MOST_REFUSED * total:
@@ -576,24 +556,17 @@ def _list_judge_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedR
             )
 
 
-def put_corrected_values_in_scoring_record(
-    score: ScoringRecord, corrections: JudgeCorrectionResults
-) -> ScoringRecord:
+def put_corrected_values_in_scoring_record(score: ScoringRecord, corrections: JudgeCorrectionResults) -> ScoringRecord:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
     lacking = {missing.measure: f"{missing.reason}. {missing.mend}" for missing in corrections.lacking}
     values = tuple(
-        _make_corrected_run_value(
-            value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, "")
-        )
+        _make_corrected_run_value(value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, ""))
         for value in score.values
     )
     comparisons = (
-        tuple(
-            _compare_runs_by_corrections(score, measure.name, measure.direction, rows)
-            for measure in score.measures
-        )
+        tuple(_compare_runs_by_corrections(score, measure.name, measure.direction, rows) for measure in score.measures)
         if len(score.runs) > 1
         else ()
     )
@@ -611,9 +584,7 @@ def _make_corrected_run_value(
     if row is None:
         alone = "" if judge.value is None else f" (judge alone: {judge.value:.3f})"
         reason = f"{lacking or 'people graded too little'}{alone}"
-        return replace(
-            judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None
-        )
+        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None)
     method = (
         f"judge corrected by people's grades of {row.n:,} of {row.total:,} {row.unit}, worth {row.effective:,.0f}; "
         f"people alone {row.alone:.3f}, judge alone {row.judge:.3f}; 95% interval by Student's t over "
@@ -626,15 +597,10 @@ def _make_corrected_run_value(
 
 
 def _compare_runs_by_corrections(
-    score: ScoringRecord,
-    measure: str,
-    direction: str,
-    rows: Mapping[tuple[str, str, str], CorrectedRunEstimate],
+    score: ScoringRecord, measure: str, direction: str, rows: Mapping[tuple[str, str, str], CorrectedRunEstimate]
 ) -> RunComparisonByMeasure:
     lower = direction == "lower"
-    values = {
-        run.name: rows[run.name, "", measure].point for run in score.runs if (run.name, "", measure) in rows
-    }
+    values = {run.name: rows[run.name, "", measure].point for run in score.runs if (run.name, "", measure) in rows}
     ranked = sorted(values, key=lambda run: values[run] * (1 if lower else -1))
     pairs = []
     for a, b in combinations(ranked, 2):

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
     from embassay.protocols.rag.scoring.inputs import JudgementGrades1To5, ScoringInputs
 
-NAMES = {
-    "query_id": ("query", "query-id", "qid", "topic"),
-    "doc_id": ("document", "corpus-id", "docid", "doc"),
-}
+NAMES = {"query_id": ("query", "query-id", "qid", "topic"), "doc_id": ("document", "corpus-id", "docid", "doc")}
 """Column -> what others call it."""
 COLUMNS = ("query_id", "doc_id", "facet")
 RELEVANCE = "relevance"
@@ -95,9 +92,7 @@ def _iterate_trec_facet_lines(path: Path) -> Iterator[tuple[DocumentFacetLine, f
         yield DocumentFacetLine(query, doc, facet, number), float(relevance)
 
 
-def _iterate_facet_table_lines(
-    path: Path, mapping: Mapping[str, str]
-) -> Iterator[tuple[DocumentFacetLine, float]]:
+def _iterate_facet_table_lines(path: Path, mapping: Mapping[str, str]) -> Iterator[tuple[DocumentFacetLine, float]]:
     source = open_table_file(path)
     columns = source.columns()
     names = {target: _find_mapped_column(target, columns, mapping) for target in COLUMNS}
@@ -132,10 +127,7 @@ def check_facet_queries_and_documents_known(
     judged nor retrieved nor in the corpus."""
     known_queries, known_documents = set(queries), set(documents)
     for line in facets.lines:
-        for what, name, known in (
-            ("query", line.query, known_queries),
-            ("document", line.doc, known_documents),
-        ):
+        for what, name, known in (("query", line.query, known_queries), ("document", line.doc, known_documents)):
             if name not in known:
                 near = find_nearest_name(name, known)
                 where = "judged" if what == "query" else "judged, in a run or in the corpus"

@@ -174,9 +174,7 @@ def map_judgement_grades(qrels: RunOrQrelsEntries, grades: str | None) -> Judgem
     kept = {float(value): grade for value, grade in table.items() if grade is not None}
     frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
     if not len(frame):
-        raise qrels.make_entry_error(
-            0, "the grade map drops every judgement", mend="Choose another with --grades."
-        )
+        raise qrels.make_entry_error(0, "the grade map drops every judgement", mend="Choose another with --grades.")
     frame = frame.with_columns(
         pl.col("value").replace_strict(list(kept), list(kept.values()), return_dtype=pl.Int8).alias("grade")
     )
@@ -328,14 +326,11 @@ class ScoringInputs:
 def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRunOutcome] = ()) -> ScoringInputs:
     """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
     name or a mapping that no file has."""
-    named = make_run_names_distinct(
-        [*map(parse_named_path, request.runs), *((run.name, run.path) for run in live)]
-    )
+    named = make_run_names_distinct([*map(parse_named_path, request.runs), *((run.name, run.path) for run in live)])
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
-            f"{request.qrels} was given both as judgements and as a run.",
-            mend="Use --run for the retrieved documents.",
+            f"{request.qrels} was given both as judgements and as a run.", mend="Use --run for the retrieved documents."
         )
     library = open_corpus_lookup(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
@@ -346,9 +341,7 @@ def read_scoring_inputs(request: ScoreRequest, live: Sequence[LiveRetrieverRunOu
         if path not in read:
             read[path] = read_run_entries(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    inputs = _assemble_scoring_inputs(
-        request, judged, {name: read[path] for name, path in named}, pools, library
-    )
+    inputs = _assemble_scoring_inputs(request, judged, {name: read[path] for name, path in named}, pools, library)
     return replace(inputs, live={run.name: run for run in live})
 
 
@@ -408,9 +401,7 @@ def _make_answer_text_matcher(
 def read_texts_for_hit_matching(request: ScoreRequest) -> AnswerTextMatcher:
     """Read what the answers of engines are matched with, from the files of a request."""
     library = open_corpus_lookup(request.corpus, request.queries)
-    return _make_answer_text_matcher(
-        library, _read_judgements(Path(request.qrels).expanduser(), request), request
-    )
+    return _make_answer_text_matcher(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
 
 
 def list_manifest_systems_and_datasets(
@@ -454,9 +445,7 @@ def _assemble_scoring_inputs(
     lists = [*runs.values(), *pools]
     judged = judgements.entries
     read = [*lists, *([] if judged is None else [judged])]
-    notes = [
-        f"{Path(run.path).name}: {note}." for run in _iterate_distinct_run_lists(read) for note in run.notes
-    ]
+    notes = [f"{Path(run.path).name}: {note}." for run in _iterate_distinct_run_lists(read) for note in run.notes]
     if judgements.spans is not None:
         spans = read_evidence_spans(judgements.spans)
         held, told = _replace_passages_by_found_evidence(spans, lists, library)
@@ -513,12 +502,9 @@ def _replace_passages_by_found_evidence(
     held, notes = [], []
     for run in lists:
         places = {
-            doc: (_match_document_to_judged_name(place[0], documents), *place[1:])
-            for doc, place in run.places.items()
+            doc: (_match_document_to_judged_name(place[0], documents), *place[1:]) for doc, place in run.places.items()
         }
-        evidence = rename_passages_by_evidence(
-            run, spans, {**({} if library is None else library.places), **places}
-        )
+        evidence = rename_passages_by_evidence(run, spans, {**({} if library is None else library.places), **places})
         if evidence.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are spans of documents, but the origin of the run's passages is unknown",
@@ -557,15 +543,11 @@ def open_corpus_lookup(corpus: str, queries: str) -> CorpusTextsAndOrigins | Non
         return None
     texts, places = {}, {}
     for p in (
-        read_corpus_passages_with_origin(open_dataset(sources.prefer_path_over_catalogue(corpus)))
-        if corpus
-        else ()
+        read_corpus_passages_with_origin(open_dataset(sources.prefer_path_over_catalogue(corpus))) if corpus else ()
     ):
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
-    return CorpusTextsAndOrigins(
-        AnswerTextMatcher(texts, read_question_texts(queries) if queries else {}), places
-    )
+    return CorpusTextsAndOrigins(AnswerTextMatcher(texts, read_question_texts(queries) if queries else {}), places)
 
 
 def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
@@ -577,11 +559,7 @@ def read_question_tags(name: str) -> dict[str, tuple[str, ...]]:
     tagged = {}
     for row in source.rows(("id", "tags")):
         value = row.cells.get("tags")
-        parts = (
-            value.split(",")
-            if isinstance(value, str)
-            else [tag for tag in read_text_list_cell(row, "tags") if tag]
-        )
+        parts = value.split(",") if isinstance(value, str) else [tag for tag in read_text_list_cell(row, "tags") if tag]
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
             tagged[read_row_id(row, "id")] = tags
     if not tagged:
@@ -596,9 +574,7 @@ def read_question_texts(name: str) -> dict[str, str]:
         if column not in source.columns():
             raise make_missing_column_error(source, column)
     return {
-        read_row_id(row, "id"): text
-        for row in source.rows(("id", "text"))
-        if (text := read_text_cell(row, "text"))
+        read_row_id(row, "id"): text for row in source.rows(("id", "text")) if (text := read_text_cell(row, "text"))
     }
 
 
@@ -616,9 +592,7 @@ def make_scoring_inputs(
     )
     known = _make_answer_text_matcher(library, judged, request)
     read = {
-        _replace_unencodable_characters(name): _read_run_from_path_or_memory(
-            run, name, request.mapping, known
-        )
+        _replace_unencodable_characters(name): _read_run_from_path_or_memory(run, name, request.mapping, known)
         for name, run in runs.items()
     }
     pooled = (
@@ -652,15 +626,10 @@ def drop_own_documents_from_inputs(inputs: ScoringInputs) -> tuple[ScoringInputs
         )
         places = left["row"].to_list()
         return replace(
-            entries,
-            frame=left.drop("row"),
-            line_of=lambda row: entries.line_of(places[row] if places else row),
+            entries, frame=left.drop("row"), line_of=lambda row: entries.line_of(places[row] if places else row)
         )
 
-    qrels, runs = (
-        drop_own_entries(inputs.qrels),
-        {name: drop_own_entries(run) for name, run in inputs.runs.items()},
-    )
+    qrels, runs = (drop_own_entries(inputs.qrels), {name: drop_own_entries(run) for name, run in inputs.runs.items()})
     if not len(qrels.frame):
         raise inputs.qrels.make_entry_error(
             0, "every judgement is about a query's own document", mend="Omit --exclude-self."
@@ -670,9 +639,7 @@ def drop_own_documents_from_inputs(inputs: ScoringInputs) -> tuple[ScoringInputs
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
-def count_queries_ranking_own_document_first(
-    inputs: ScoringInputs, grades: pl.DataFrame
-) -> dict[str, tuple[int, int]]:
+def count_queries_ranking_own_document_first(inputs: ScoringInputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
     """Of every run in how many of its queries the first document has the query's own id and is not among those that
     `grades` has as relevant; and how many queries it answers. Runs without such a query are left out."""
     import polars as pl
@@ -696,9 +663,7 @@ def _read_run_from_path_or_memory(
     return read_entries_in_memory(run, "run", name)
 
 
-def _assign_pools_to_runs(
-    pools: Sequence[RunOrQrelsEntries], runs: int
-) -> tuple[RunOrQrelsEntries | None, ...]:
+def _assign_pools_to_runs(pools: Sequence[RunOrQrelsEntries], runs: int) -> tuple[RunOrQrelsEntries | None, ...]:
     if len(pools) not in (0, 1, runs):
         raise UsageError(
             f"There are {len(pools)} pools for {runs} runs.",
@@ -711,16 +676,11 @@ def make_run_names_distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str
     """The runs under names of their own: those of one file name get their folder's before it. UsageError where that
     tells none apart."""
     names = [name for name, _ in named]
-    apart = [
-        (name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}", path)
-        for name, path in named
-    ]
+    apart = [(name if names.count(name) == 1 else f"{path.resolve().parent.name}/{name}", path) for name, path in named]
     names = [name for name, _ in apart]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise UsageError(
-            f"Two runs are called {twice!r}.", mend="Rename one: --run first=a.trec --run second=b.trec"
-        )
+        raise UsageError(f"Two runs are called {twice!r}.", mend="Rename one: --run first=a.trec --run second=b.trec")
     return apart
 
 
@@ -739,9 +699,7 @@ def retrieve_passages(
     ranked = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))
     return {
         question: [(ids[place], score) for place, score in zip(places, scores, strict=True) if place >= 0]
-        for question, places, scores in zip(
-            questions, ranked.indices.tolist(), ranked.scores.tolist(), strict=True
-        )
+        for question, places, scores in zip(questions, ranked.indices.tolist(), ranked.scores.tolist(), strict=True)
     }
 
 
@@ -770,8 +728,7 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
             last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(
-                    f"A TREC run cannot contain the ids {query!r} and {key!r}.",
-                    mend="Use ids without spaces.",
+                    f"A TREC run cannot contain the ids {query!r} and {key!r}.", mend="Use ids without spaces."
                 )
             rows.append(f"{query} Q0 {key} {rank} {last} {name}\n")
     write_file_atomically(path, "".join(rows))

@@ -38,9 +38,7 @@ class ScoreRequest:
     files' own.
     """
 
-    qrels: str = option(
-        MISSING, "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA
-    )
+    qrels: str = option(MISSING, "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA)
     runs: tuple[str, ...] = option(
         (), "A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.", name="--run", value="FILE", group=DATA
     )
@@ -60,9 +58,7 @@ class ScoreRequest:
         None, "Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
         group=DATA
     )  # fmt: skip
-    unjudged: Unjudged = option(
-        "zero", "Treat an ungraded document as worth 0, as grade 1, as absent, or as an error."
-    )
+    unjudged: Unjudged = option("zero", "Treat an ungraded document as worth 0, as grade 1, as absent, or as an error.")
     answers: str | None = option(
         None, "File with `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
         value="FILE", group=DATA
@@ -88,9 +84,7 @@ class ScoreRequest:
     )
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
     corpus: str = option(
-        "",
-        "The corpus (a folder or a table), needed if runs contain texts or judgements are spans.",
-        group=DATA,
+        "", "The corpus (a folder or a table), needed if runs contain texts or judgements are spans.", group=DATA
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
     queries: str = option(
@@ -126,8 +120,7 @@ class ScoreRequest:
             raise UsageError("There is no run to score.", mend="Add --run FILE or --retriever SPEC.")
         if self.retrievers and not self.queries:
             raise UsageError(
-                "A retriever needs questions, but there are none.",
-                mend="Give their file with --queries FILE.",
+                "A retriever needs questions, but there are none.", mend="Give their file with --queries FILE."
             )
         lists = len(self.runs) + len(self.retrievers)
         if len(self.pools) not in (0, 1, lists):
@@ -142,17 +135,14 @@ class ScoreRequest:
             if value not in choices:
                 raise UsageError(f"--{name} is {value!r}.", mend=f"Choose {', '.join(choices)}.")
         if unknown := sorted(set(self.mapping) - TARGETS):
-            raise UsageError(
-                f"--map cannot set the column {unknown[0]!r}.", mend=f"Use {', '.join(sorted(TARGETS))}."
-            )
+            raise UsageError(f"--map cannot set the column {unknown[0]!r}.", mend=f"Use {', '.join(sorted(TARGETS))}.")
         if not self.separator:
             raise UsageError("--source-separator is empty.", mend="Use a character, such as '#'.")
         if self.tags and not self.queries:
             raise UsageError("--by-tag needs questions with tags.", mend="Give their file with --queries.")
         if self.resamples < 1 or min(self.cutoffs, default=0) < 1:
             raise UsageError(
-                f"resamples is {self.resamples}, and cutoffs is {list(self.cutoffs)}.",
-                mend="Both must be 1 or more.",
+                f"resamples is {self.resamples}, and cutoffs is {list(self.cutoffs)}.", mend="Both must be 1 or more."
             )
         self._check_facet_options()
 
@@ -237,16 +227,10 @@ class SequentialLabellingRequest:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 0.5:
-            raise UsageError(
-                f"--alpha is {self.alpha:g}.", mend="Give a share above 0 and below 0.5, such as 0.05."
-            )
+            raise UsageError(f"--alpha is {self.alpha:g}.", mend="Give a share above 0 and below 0.5, such as 0.05.")
         if self.block < 1:
             raise UsageError(f"--next is {self.block}.", mend="Request 1 or more passages at a time.")
         if (self.corpus is None) != (self.queries is None):
-            raise UsageError(
-                "Showing the texts needs both --corpus and --queries.", mend="Give both or neither."
-            )
+            raise UsageError("Showing the texts needs both --corpus and --queries.", mend="Give both or neither.")
         if self.judge is not None and self.corpus is None:
-            raise UsageError(
-                "The judge needs the texts that it grades.", mend="Add --corpus FILE --queries FILE."
-            )
+            raise UsageError("The judge needs the texts that it grades.", mend="Add --corpus FILE --queries FILE.")

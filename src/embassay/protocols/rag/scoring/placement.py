@@ -17,14 +17,7 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs import RunOrQrelsEntries, sort_run_entries_by_score
 from embassay.measures import evaluate_graded, sensitivity_grid
-from embassay.measures.judgements import (
-    ABSENT,
-    GRADES,
-    UNJUDGED,
-    FacetsOfQueryDocuments,
-    Graded,
-    treat_unjudged,
-)
+from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, FacetsOfQueryDocuments, Graded, treat_unjudged
 from embassay.measures.sets import SystemRankingUnderWeightSetting
 from embassay.protocols.rag.scoring.identity import make_no_judged_query_error
 from embassay.protocols.rag.scoring.inputs import (
@@ -113,9 +106,7 @@ def align_runs_with_judged_queries(
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
     numbers = np.full(max(int(codes.query.max()) for codes in coded) + 1, -1)
     numbers[first] = np.arange(len(first))
-    key = _GradeLookup(
-        numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged)
-    )
+    key = _GradeLookup(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
     by_file = dict(zip(distinct, coded[1:files], strict=True))
     placed = {
         id_: _align_run_with_judged_queries(entries, by_file[id_], numbers, key, judged)
@@ -128,9 +119,7 @@ def align_runs_with_judged_queries(
     if inputs.facets is not None:
         runs = [_attach_document_facets_to_run(run, numbers, coded[files]) for run in runs]
     if separator is not None:
-        of = find_source_codes_of_documents(
-            [file.doc for file in coded], [frame["doc"] for frame in frames], separator
-        )
+        of = find_source_codes_of_documents([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
         grades = judgements.frame["grade"].to_numpy()
         sources = sort_judgements_with_sources_by_query(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_attach_document_sources(run, sources) for run in runs]
@@ -221,15 +210,11 @@ def _attach_pool_to_run(run: RunOnJudgedQueries, pool: RunOnJudgedQueries | None
     )
 
 
-def _attach_document_sources(
-    run: RunOnJudgedQueries, sources: SourcesOfJudgedDocuments
-) -> RunOnJudgedQueries:
+def _attach_document_sources(run: RunOnJudgedQueries, sources: SourcesOfJudgedDocuments) -> RunOnJudgedQueries:
     return replace(run, graded=replace(run.graded, sources=sources.on(run.documents)))
 
 
-def _attach_document_facets_to_run(
-    run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun
-) -> RunOnJudgedQueries:
+def _attach_document_facets_to_run(run: RunOnJudgedQueries, numbers: Ints, facets: _CodedRun) -> RunOnJudgedQueries:
     """Attach to a run the facets of its documents, and of all others; a document is its code."""
     query = numbers[facets.query]
     order = np.argsort(query, kind="stable")
@@ -262,9 +247,7 @@ def compute_ra_nwg_sensitivity(
     board: RunsOnJudgedQueries, cutoffs: Iterable[int], unjudged: str
 ) -> tuple[RaNwgSensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(
-        chain.from_iterable(_compute_ra_nwg_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs)
-    )
+    return tuple(chain.from_iterable(_compute_ra_nwg_sensitivity_at_cutoff(board, k, unjudged) for k in cutoffs))
 
 
 def _compute_ra_nwg_sensitivity_at_cutoff(
@@ -402,9 +385,7 @@ def compute_advised_depth_loss_columns(
     return columns
 
 
-def list_pool_unions_to_compare(
-    board: RunsOnJudgedQueries, cutoffs: Iterable[int]
-) -> tuple[PoolOfTwoRuns, ...]:
+def list_pool_unions_to_compare(board: RunsOnJudgedQueries, cutoffs: Iterable[int]) -> tuple[PoolOfTwoRuns, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
@@ -420,9 +401,7 @@ def list_pool_unions_to_compare(
         deep = [run for run in free if run.documents.shape[1] >= 2 * k]
         for a, b in combinations(deep[:_MANY], 2):
             if not have_same_documents(a, b):
-                pools.append(
-                    PoolOfTwoRuns(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1]))
-                )
+                pools.append(PoolOfTwoRuns(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
     return tuple(pools)
 
 
@@ -499,8 +478,7 @@ def _merge_alternately(a: RunOnJudgedQueries, b: RunOnJudgedQueries, depth: int)
     """The pool of the first `depth` distinct documents of both lists: the first of each, the second, and so on."""
     width = max(run.documents.shape[1] for run in (a, b))
     padded = [
-        np.pad(run.documents, ((0, 0), (0, width - run.documents.shape[1])), constant_values=NOBODY)
-        for run in (a, b)
+        np.pad(run.documents, ((0, 0), (0, width - run.documents.shape[1])), constant_values=NOBODY) for run in (a, b)
     ]
     # Interleaved: the first of a, the first of b, the second of a, and so on.
     turns = np.stack(padded, axis=2).reshape(len(a.documents), -1)
@@ -511,9 +489,7 @@ def _merge_alternately(a: RunOnJudgedQueries, b: RunOnJudgedQueries, depth: int)
     first = np.unique(keys, return_index=True)[1]
     new[query[first], turn[first]] = True
     chosen = keys[(new & (np.cumsum(new, axis=1) <= depth))[query, turn]]
-    parts = [
-        _filter_hits(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)
-    ]
+    parts = [_filter_hits(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)]
     query, document, grade = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
     )

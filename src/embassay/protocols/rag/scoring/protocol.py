@@ -40,10 +40,7 @@ from embassay.protocols.rag.scoring.correction import (
     put_corrected_values_in_scoring_record,
 )
 from embassay.protocols.rag.scoring.facets import list_facet_notes_of_scoring
-from embassay.protocols.rag.scoring.identity import (
-    describe_nearly_unanswered_runs,
-    iterate_notes_on_document_id_match,
-)
+from embassay.protocols.rag.scoring.identity import describe_nearly_unanswered_runs, iterate_notes_on_document_id_match
 from embassay.protocols.rag.scoring.inputs import (
     JudgementGrades1To5,
     ScoringInputs,
@@ -72,11 +69,7 @@ from embassay.protocols.rag.scoring.placement import (
     compute_columns_for_run_resampling,
     compute_ra_nwg_sensitivity,
 )
-from embassay.protocols.rag.scoring.quantities import (
-    CONFIDENCE,
-    ResampledRunQuantities,
-    estimate_measures_of_runs,
-)
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, ResampledRunQuantities, estimate_measures_of_runs
 from embassay.protocols.rag.scoring.score import (
     JudgementCounts,
     MeasuredRun,
@@ -121,10 +114,7 @@ TIES = "highest score first, equal scores by document id, highest first (trec_ev
 
 
 def count_queries_documents_and_grades(
-    inputs: ScoringInputs,
-    judgements: JudgementGrades1To5,
-    board: RunsOnJudgedQueries,
-    groups: Groups | None = None,
+    inputs: ScoringInputs, judgements: JudgementGrades1To5, board: RunsOnJudgedQueries, groups: Groups | None = None
 ) -> JudgementCounts:
     """Count the queries, documents and grades of the judgements."""
     return JudgementCounts(
@@ -151,16 +141,12 @@ def build_run_count_facts(
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
     )
     return tuple(
-        replace(
-            run, ungraded={str(k): of_runs[run.name] for k, of_runs in shares.items() if run.name in of_runs}
-        )
+        replace(run, ungraded={str(k): of_runs[run.name] for k, of_runs in shares.items() if run.name in of_runs})
         for run in facts
     )
 
 
-def _make_mask_of_failed_queries(
-    inputs: ScoringInputs, run: str, board: RunsOnJudgedQueries
-) -> NDArray[np.bool_]:
+def _make_mask_of_failed_queries(inputs: ScoringInputs, run: str, board: RunsOnJudgedQueries) -> NDArray[np.bool_]:
     """Whether the retriever of a run failed on each judged query, (q,)."""
     failed = inputs.live[run].failed if run in inputs.live else {}
     return np.array([query in failed for query in board.queries], dtype=bool)
@@ -235,11 +221,7 @@ def score_all_runs(
     board = align_runs_with_judged_queries(inputs, judgements, separator)
     # Spans are held against places, which are known or not whatever the ids.
     has_ids = inputs.qrels.format != "spans"
-    told = (
-        list(iterate_notes_on_document_id_match(inputs.runs, judgements.frame, inputs.corpus))
-        if has_ids
-        else []
-    )
+    told = [*iterate_notes_on_document_id_match(inputs.runs, judgements.frame, inputs.corpus)] if has_ids else []
     right = _align_answer_correctness(answers, board, request)
     taken = _measure_runs(inputs, board, measures, request, right)
     untested = {run.run for run in taken if run.reason}
@@ -270,9 +252,7 @@ def score_all_runs(
     )  # fmt: skip
     record = replace(record, notes=notes)
     record = replace(record, verdict=phrase_score_verdict(record), lede=phrase_score_lede(record))
-    by_tag = (
-        _build_headline_by_tag_table(taken, board, measures[0], request, groups) if request.tags else None
-    )
+    by_tag = _build_headline_by_tag_table(taken, board, measures[0], request, groups) if request.tags else None
     return FinishedScoring(record, measures, taken, board, by_tag, groups=groups)
 
 
@@ -314,9 +294,7 @@ def _note_live_runs(inputs: ScoringInputs) -> Iterator[ScoringNote]:
         lengths = inputs.runs[name].frame["query"].value_counts()["count"]
         short = len(run.seconds) - int((lengths >= run.depth).sum())
         if short > 0:
-            text = (
-                f"{name}: {short:,} of {len(run.seconds):,} lists contain fewer than {run.depth} documents."
-            )
+            text = f"{name}: {short:,} of {len(run.seconds):,} lists contain fewer than {run.depth} documents."
             yield ScoringNote("live", text, name, short, total)
 
 
@@ -328,9 +306,7 @@ def _build_headline_by_tag_table(
     groups: Groups | None,
 ) -> ColumnTable:
     """The headline by the tags of questions."""
-    return build_tag_score_table(
-        taken, board.queries, read_question_tags(request.queries), headline, request, groups
-    )
+    return build_tag_score_table(taken, board.queries, read_question_tags(request.queries), headline, request, groups)
 
 
 def _note_own_documents(
@@ -344,15 +320,10 @@ def _note_own_documents(
 
 
 def _score_by_judge_corrected_by_people(
-    inputs: ScoringInputs,
-    judge: RunOrQrelsEntries,
-    request: ScoreRequest,
-    answers: Mapping[str, float] | None,
+    inputs: ScoringInputs, judge: RunOrQrelsEntries, request: ScoreRequest, answers: Mapping[str, float] | None
 ) -> FinishedScoring:
     """Correct a scoring by the judge by the grades of people."""
-    by_judge = score_all_runs(
-        replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
-    )
+    by_judge = score_all_runs(replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers)
     corrector = JudgeCorrector(
         inputs, map_judgement_grades(inputs.qrels, request.grades or "identity"),
         map_judgement_grades(judge, request.grades or "identity"),
@@ -402,9 +373,7 @@ def _compare_runs(
     if len(taken) < 2:
         return ()
     tests = (
-        run_randomization_tests(
-            taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups
-        )
+        run_randomization_tests(taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups)
         if request.test == "randomization"
         else None
     )
@@ -435,10 +404,7 @@ def _list_scoring_notes(
 
 
 def run_and_write_scoring(
-    out: Path,
-    request: ScoreRequest,
-    score: Callable[[], tuple[ScoringInputs, FinishedScoring]],
-    command: str = "",
+    out: Path, request: ScoreRequest, score: Callable[[], tuple[ScoringInputs, FinishedScoring]], command: str = ""
 ) -> FinishedScoring:
     """Do a scoring and write it to the folder `out`; once more with the same arguments writes it anew.
 
@@ -461,9 +427,7 @@ def _write_scoring_folder(
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
         _write_query_values(
-            folder.locate_cell_items(TASK, score.judgements.name, run.name),
-            rows,
-            scored.map_queries_to_groups(),
+            folder.locate_cell_items(TASK, score.judgements.name, run.name), rows, scored.map_queries_to_groups()
         )
     folder.write_results(make_score_result_rows(score))
     write_json(folder.path / "comparisons.json", make_comparisons_json_by_measure(score))
@@ -520,14 +484,7 @@ def _make_scoring_manifest(
     systems, datasets = list_manifest_systems_and_datasets(inputs, TASK, judged.queries, judged.path)
     cells = (_make_manifest_cell_of_run(score, run.name) for run in score.runs)
     return make_manifest_of_file_based_run(
-        folder,
-        PROTOCOL,
-        command,
-        request.as_dict(),
-        kind=TASK,
-        systems=systems,
-        datasets=datasets,
-        cells=cells,
+        folder, PROTOCOL, command, request.as_dict(), kind=TASK, systems=systems, datasets=datasets, cells=cells
     )
 
 
@@ -621,13 +578,10 @@ def score(
         with _ask_retriever_functions(functions, request, out) as live:
             asked = {run.name: run.path for run in live}
             inputs = replace(
-                make_scoring_inputs(qrels, {**named, **asked}, pools, request),
-                live={run.name: run for run in live},
+                make_scoring_inputs(qrels, {**named, **asked}, pools, request), live={run.name: run for run in live}
             )
         right = (
-            read_answer_correctness_file(Path(answers), request.mapping)
-            if isinstance(answers, str | Path)
-            else answers
+            read_answer_correctness_file(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
         )
         return inputs, score_all_runs(inputs, request, right)
 
@@ -657,9 +611,7 @@ def score_runs_of_request(
         with ask_retrievers(request, out, listener, max_usd) as live:
             inputs = read_scoring_inputs(request, live)
         answers = (
-            None
-            if request.answers is None
-            else read_answer_correctness_file(Path(request.answers), request.mapping)
+            None if request.answers is None else read_answer_correctness_file(Path(request.answers), request.mapping)
         )
         return inputs, score_all_runs(inputs, request, answers)
 
@@ -681,9 +633,7 @@ def ask_retrievers(
     if out is not None:
         check_same_run_arguments(RunFolder(out), request)
     questions = QuestionsToAsk(read_judged_questions(request), compute_retrieval_depth(request), request.seed)
-    with ask_retrievers_for_runs(
-        request.retrievers, questions, out, listener=listener, max_usd=max_usd
-    ) as live:
+    with ask_retrievers_for_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
         yield live
 
 
@@ -696,9 +646,7 @@ def _ask_retriever_functions(
         yield ()
         return
     if not request.queries:
-        raise UsageError(
-            "A function needs questions, but there are none.", mend="Give their file: queries=FILE."
-        )
+        raise UsageError("A function needs questions, but there are none.", mend="Give their file: queries=FILE.")
     depth = compute_retrieval_depth(request)
     retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
     questions = QuestionsToAsk(read_question_texts(request.queries), depth, request.seed)
@@ -722,9 +670,7 @@ class StoredScoringRequest:
                 f"The runs of {self.path} have their own pools, but a retriever has none.",
                 mend="Score it again with a single --pool, or without.",
             )
-        return replace(
-            self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries
-        )
+        return replace(self.request, runs=(), retrievers=tuple(retrievers), queries=queries or self.request.queries)
 
     def match_runs_to_retrievers(self, asked: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
         """Run of this scoring -> the retriever that is held against it, by `given` (the same way round), by a name that
@@ -754,9 +700,7 @@ def read_request_of_stored_scoring(path: Path) -> StoredScoringRequest:
         )
     known = {field.name for field in fields(ScoreRequest)}
     plain: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in asked.items()
-        if name in known
+        name: tuple(value) if isinstance(value, list) else value for name, value in asked.items() if name in known
     }
     request = ScoreRequest(**plain)
     return StoredScoringRequest(path, request, tuple(system["name"] for system in manifest["systems"]))

@@ -15,21 +15,10 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
 from embassay.protocols.kernel.tables import format_noun_count
-from embassay.protocols.rag.scoring.score import (
-    ANSWERS,
-    PERCENT,
-    MeasuredRun,
-    RequestedMeasure,
-    RunMeasureValue,
-)
+from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, MeasuredRun, RequestedMeasure, RunMeasureValue
 from embassay.randomness import make_seeded_generator
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
-from embassay.stats.resampling import (
-    Groups,
-    are_replicates_constant,
-    count_effective_groups,
-    resample_defined_means,
-)
+from embassay.stats.resampling import Groups, are_replicates_constant, count_effective_groups, resample_defined_means
 
 Floats = NDArray[np.float64]
 SAME = 1e-12
@@ -95,9 +84,7 @@ class ResampledRunQuantities:
         """Draw the resamples for all that is wanted."""
         rng = make_seeded_generator(self._seed, "resample")
         table = np.column_stack(self._columns)
-        self._means = resample_defined_means(
-            table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
-        )
+        self._means = resample_defined_means(table, n_resamples=self._n_resamples, rng=rng, groups=self._groups)
 
     def make_resampled_run_quantity(self, measure: str, run: str, other: str = "") -> ResampledQuantity:
         """A run's quantity, over the queries where it is defined for `other` too."""
@@ -111,9 +98,7 @@ class ResampledRunQuantities:
             return ResampledQuantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[0] / values[1] if values[1] > 0 else np.nan
-            return ResampledQuantity(
-                ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of
-            )
+            return ResampledQuantity(ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of)
 
     def difference(self, measure: str, a: str, b: str) -> ResampledQuantity:
         """Compute run `a` less run `b` by a measure; what differs by rounding alone is 0."""
@@ -205,9 +190,7 @@ def compute_quantity_interval(
     return max(low, least), min(high, most)
 
 
-def _compute_wilson_interval_at_bound(
-    quantity: ResampledQuantity, confidence: float
-) -> tuple[float, float] | None:
+def _compute_wilson_interval_at_bound(quantity: ResampledQuantity, confidence: float) -> tuple[float, float] | None:
     least, most = quantity.bounds
     if quantity.value not in quantity.bounds:
         return None
@@ -229,12 +212,7 @@ def _make_run_measure_value(
     error = quantity.standard_error
     df = None if error is None else quantity.standard_error_freedom.df
     return RunMeasureValue(
-        *(quantity.value, low, high, quantity.n, method),
-        run=run,
-        measure=asked.name,
-        total=total,
-        error=error,
-        df=df,
+        *(quantity.value, low, high, quantity.n, method), run=run, measure=asked.name, total=total, error=error, df=df
     )
 
 
@@ -245,13 +223,9 @@ def _describe_interval_method(quantity: ResampledQuantity, has_interval: bool, r
         over = f"{format_noun_count(quantity.groups, 'group')} of queries that share a relevant document"
     same = are_replicates_constant(quantity.replicates)
     if has_interval:
-        return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
-            "" if same else f", {resamples} resamples"
-        )
+        return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + ("" if same else f", {resamples} resamples")
     if quantity.units < 2:
         return "no interval from one query" if quantity.n < 2 else f"no interval from {over}"
     if same:
         return UNVARIED
-    return (
-        TOO_FEW if quantity.standard_error is not None else "no interval: it is undefined in many resamples"
-    )
+    return TOO_FEW if quantity.standard_error is not None else "no interval: it is undefined in many resamples"

@@ -54,9 +54,7 @@ class PeopleAndJudgeGrades:
     """People's grades beside the judge's, of the same `runs`; queries in the order of the judge's grades, which is most
     often that of its work."""
 
-    def __init__(
-        self, people: Grades, judge: Grades, runs: Mapping[str, RunOrQrelsEntries], seed: int
-    ) -> None:
+    def __init__(self, people: Grades, judge: Grades, runs: Mapping[str, RunOrQrelsEntries], seed: int) -> None:
         self.people, self.judge, self.seed = people, judge, seed
         self.queries = list(dict.fromkeys(key[0] for key in judge))
         judged = set(self.queries)
@@ -111,9 +109,7 @@ class PeopleAndJudgeGrades:
 
     def _describe_count_of_graded_passages(self) -> str:
         queries = {key[0] for key in self.people}
-        return (
-            f"{format_noun_count(len(self.people), 'passage')} of {format_noun_count(len(queries), 'query')}"
-        )
+        return f"{format_noun_count(len(self.people), 'passage')} of {format_noun_count(len(queries), 'query')}"
 
     def _explain_queries_without_judge_grades(self) -> MissingCorrection | None:
         asked = {key[0] for key in self.people}
@@ -160,9 +156,7 @@ class PeopleAndJudgeGrades:
     def build_grading_sheet(self, cutoff: int | None, inputs: ScoringInputs, *, whole: bool) -> ColumnTable:
         """The same as a table that people fill in and give back: with texts where they are known, a column for grades,
         and below it all that is graded already."""
-        wanted = [
-            (query, doc, None, why) for query, doc, why in self.list_passages_to_grade(cutoff, whole=whole)
-        ]
+        wanted = [(query, doc, None, why) for query, doc, why in self.list_passages_to_grade(cutoff, whole=whole)]
         graded = inputs.qrels.frame.select("query", "doc", "value").iter_rows()
         known = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in graded]
         return ColumnTable.of(

@@ -138,10 +138,7 @@ class RunComparisonByMeasure:
         cls, measure: str, runs: Sequence[str], pairs: Sequence[RunPairDifference]
     ) -> RunComparisonByMeasure:
         """With the ranks that the tests of all pairs of `runs` (best first) allow."""
-        low = [
-            1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
-            for run in runs
-        ]
+        low = [1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs) for run in runs]
         high = [len(runs) - sum(pair.better == run for pair in pairs) for run in runs]
         return cls(measure, tuple(runs), tuple(low), tuple(high), tuple(pairs))
 
@@ -382,8 +379,7 @@ def drop_failed_queries(measured: MeasuredRun, failed: NDArray[np.bool_], most: 
         return blank_values_of_measured_run(measured, reason)
     columns = {
         name: RunQueryMeasureColumns(
-            np.where(failed, np.nan, column.value),
-            tuple(np.where(failed, np.nan, part) for part in column.parts),
+            np.where(failed, np.nan, column.value), tuple(np.where(failed, np.nan, part) for part in column.parts)
         )
         for name, column in measured.columns.items()
     }
@@ -398,9 +394,7 @@ def parse_requested_measures(
     A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
     not a measure of rankings, for Acc|Hit without `answers`, and for measures of facets without `facets`.
     """
-    names = list(measures) or [
-        f"{name}@{k}" for k in cutoffs for name in (*SETS, *CEILINGS, JUDGED, *CLASSIC)
-    ]
+    names = list(measures) or [f"{name}@{k}" for k in cutoffs for name in (*SETS, *CEILINGS, JUDGED, *CLASSIC)]
     if facets and not any(name.startswith(FACETS) for name in names):
         names += [f"{name}@{k}" for k in cutoffs for name in FACETS]
     if answers and not any(name.startswith(ANSWERS) for name in names):
@@ -415,8 +409,7 @@ def parse_requested_measures(
         of_facets := next((measure for measure in asked if measure.needs_document_property("facets")), None)
     ):
         raise UsageError(
-            f"{of_facets.name} needs the facets of documents.",
-            mend="Give --facets FILE with query, document, facet.",
+            f"{of_facets.name} needs the facets of documents.", mend="Give --facets FILE with query, document, facet."
         )
     return asked
 
@@ -427,16 +420,10 @@ def measure_run(
     """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
     for Judged itself."""
     measures = list(measures)
-    deepest = max(
-        (requested_measure.facts.cutoff or graded.top.shape[1] for requested_measure in measures), default=0
-    )
+    deepest = max((requested_measure.facts.cutoff or graded.top.shape[1] for requested_measure in measures), default=0)
     treated = treat_unjudged(graded, unjudged, deepest)
-    raw = [
-        part for requested_measure in measures for part in requested_measure.parts if part.spec.name == JUDGED
-    ]
-    rest = [
-        part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED
-    ]
+    raw = [part for requested_measure in measures for part in requested_measure.parts if part.spec.name == JUDGED]
+    rest = [part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED]
     values = {**_measure_in_query_blocks(rest, treated), **_measure_in_query_blocks(raw, graded)}
     columns = {}
     for measure in measures:
@@ -444,9 +431,7 @@ def measure_run(
             columns[measure.name] = _measure_accuracy_given_hit(measure.facts.cutoff or 0, treated, answers)
         else:
             taken = _make_query_measure_columns([values[str(part)] for part in measure.parts])
-            columns[measure.name] = (
-                RunQueryMeasureColumns(taken.value, (taken.value,)) if measure.by_query else taken
-            )
+            columns[measure.name] = RunQueryMeasureColumns(taken.value, (taken.value,)) if measure.by_query else taken
     return MeasuredRun(run, columns)
 
 
@@ -474,8 +459,7 @@ def _parse_requested_measure(name: str) -> RequestedMeasure:
     built = MEASURES.build(CALL.format(spec))
     if not isinstance(built, GradedMeasure | RankingMeasure):
         raise UsageError(
-            f"{name} is not a ranking measure.",
-            mend="`embassay list measures` shows what each measure needs.",
+            f"{name} is not a ranking measure.", mend="`embassay list measures` shows what each measure needs."
         )
     facts = dict(MEASURES.get(built.spec.name).facts)
     family = "ceiling" if built.spec.name == "PROC" else "set"
@@ -485,12 +469,8 @@ def _parse_requested_measure(name: str) -> RequestedMeasure:
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
         parts = (_make_measure_bounded_by_ceiling(name, built.spec), built)
-    facts_of_it = RequestedMeasureDescription(
-        name, base, built.spec.cutoff, facts.get("direction", "higher"), family
-    )
-    return RequestedMeasure(
-        facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1
-    )
+    facts_of_it = RequestedMeasureDescription(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
+    return RequestedMeasure(facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1)
 
 
 def _split_off_query_mean_setting(spec: Spec) -> tuple[Spec, bool]:
@@ -534,9 +514,7 @@ def _slice_graded_queries(graded: Graded, start: int, end: int) -> Graded:
 
 def _slice_sources_of_queries(sources: Sources, start: int, end: int) -> Sources:
     rows = slice(*np.searchsorted(sources.query, [start, end]))
-    return Sources(
-        sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows]
-    )
+    return Sources(sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows])
 
 
 def _slice_facet_rows(facets: FacetsOfQueryDocuments, start: int, end: int) -> FacetsOfQueryDocuments:
@@ -553,9 +531,7 @@ def _make_query_measure_columns(parts: Sequence[Floats]) -> RunQueryMeasureColum
     defined = ~(np.isnan(reached) | np.isnan(ceiling))
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = np.where(defined & (ceiling > 0), reached / ceiling, np.nan)
-    return RunQueryMeasureColumns(
-        ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan))
-    )
+    return RunQueryMeasureColumns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
 
 
 def _measure_accuracy_given_hit(k: int, graded: Graded, answers: Floats | None) -> RunQueryMeasureColumns:
@@ -578,9 +554,7 @@ def per_query(
         for measure in asked:
             value = pl.Series("value", run.columns[measure.name].value, nan_to_null=True)
             parts.append(
-                pl.select(
-                    run=pl.lit(run.run), query_id=ids, measure=pl.lit(measure.name), value=value
-                ).with_columns(
+                pl.select(run=pl.lit(run.run), query_id=ids, measure=pl.lit(measure.name), value=value).with_columns(
                     reason=pl.when(value.is_null())
                     .then(pl.lit(run.reason or _explain_undefined_measure(measure)))
                     .otherwise(pl.lit(""))

@@ -67,9 +67,7 @@ def read_scored_runs(folder: Path) -> RunStandingsAndPairs:
     drawn = table.draws([measure.name for measure in score.measures if measure.name not in unpaired])
     standings = []
     for measure in score.measures:
-        values = [
-            value for value in score.values if value.measure == measure.name and value.value is not None
-        ]
+        values = [value for value in score.values if value.measure == measure.name and value.value is not None]
         draws = drawn.get(measure.name) or _draw_normal_replicates_of_runs(score, values)
         standings += [_make_run_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
@@ -81,9 +79,7 @@ def read_scored_runs(folder: Path) -> RunStandingsAndPairs:
         for measure, shares in compute_signed_ungraded_shares(score).items()
         if measure not in is_corrected
     }
-    return RunStandingsAndPairs(
-        name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test
-    )
+    return RunStandingsAndPairs(name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test)
 
 
 def _explain_values_not_item_means(score: ScoringRecord, measure: str) -> str:
@@ -157,9 +153,7 @@ def _make_run_standing(score: ScoringRecord, value: RunMeasureValue, draws: Floa
     return SystemStanding(TASK, score.judgements.name, value.measure, headline)
 
 
-def _draw_normal_replicates_of_runs(
-    score: ScoringRecord, values: Sequence[RunMeasureValue]
-) -> dict[str, Floats]:
+def _draw_normal_replicates_of_runs(score: ScoringRecord, values: Sequence[RunMeasureValue]) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]

@@ -62,10 +62,7 @@ Tests = Mapping[tuple[str, str, str], float]
 
 
 def compare_all_run_pairs(
-    resampled: ResampledRunQuantities,
-    runs: Sequence[str],
-    asked: RequestedMeasure,
-    tests: Tests | None = None,
+    resampled: ResampledRunQuantities, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
 ) -> RunComparisonByMeasure:
     """Compare every pair of runs by one measure, and rank each run as the tests allow.
 
@@ -76,9 +73,7 @@ def compare_all_run_pairs(
     """
     lower = asked.facts.direction == "lower"
     means = {run: resampled.make_resampled_run_quantity(asked.name, run).value for run in runs}
-    ranked = sorted(
-        (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
-    )
+    ranked = sorted((run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1))
     if len(ranked) < 2:
         return RunComparisonByMeasure(asked.name, tuple(ranked), reason="fewer than two runs with a value")
     if tests is not None and asked.is_ratio_of_means:
@@ -86,13 +81,10 @@ def compare_all_run_pairs(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
     gaps = {
-        (i, j): resampled.difference(asked.name, ranked[i], ranked[j])
-        for i, j in combinations(range(len(ranked)), 2)
+        (i, j): resampled.difference(asked.name, ranked[i], ranked[j]) for i, j in combinations(range(len(ranked)), 2)
     }
     if any(gap.standard_error is None for gap in gaps.values()):
-        return RunComparisonByMeasure(
-            asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values()))
-        )
+        return RunComparisonByMeasure(asked.name, tuple(ranked), reason=_explain_untestable_pair(list(gaps.values())))
     tested = _make_tested_run_pair_differences(asked.name, ranked, gaps, tests, lower)
     return RunComparisonByMeasure.make_comparison_with_test_ranks(asked.name, ranked, tested)
 
@@ -114,9 +106,7 @@ def run_randomization_tests(
     if not columns:
         return {}
     rng = make_seeded_generator(seed, "randomization")
-    p_values = compute_sign_flip_p_values(
-        np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups
-    )
+    p_values = compute_sign_flip_p_values(np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups)
     tested = zip(keys, p_values.tolist(), strict=True)
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
@@ -151,9 +141,7 @@ def _make_tested_run_pair_differences(
     for test in correct_tests_by_holm(alone, scale):
         gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
         low, high = (
-            (None, None)
-            if are_replicates_constant(gap.replicates)
-            else clip_interval(test.low, test.high, gap.bounds)
+            (None, None) if are_replicates_constant(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
         )
         first = (gap.value < 0) == lower
         better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
@@ -179,12 +167,7 @@ _COMPARED = 1 << 24
 
 
 def measure_run_likeness(
-    board: RunsOnJudgedQueries,
-    cutoffs: Sequence[int],
-    *,
-    resamples: int,
-    seed: int,
-    groups: Groups | None = None,
+    board: RunsOnJudgedQueries, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
 ) -> tuple[TopDocumentsSimilarity, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
@@ -213,10 +196,7 @@ def measure_list_likeness(a: RunOnJudgedQueries, b: RunOnJudgedQueries, k: int) 
     first, second = a.documents[:, :k], b.documents[:, :k]
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
-    parts = [
-        _compute_overlap_and_tau_of_rankings(first[row : row + step], second[row : row + step], k)
-        for row in rows
-    ]
+    parts = [_compute_overlap_and_tau_of_rankings(first[row : row + step], second[row : row + step], k) for row in rows]
     return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
@@ -294,9 +274,7 @@ def build_tag_score_table(
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_restrict_run_to_queries(run, asked.name, inside) for run in taken]
-        rows += [
-            {"tag": tag, **row} for row in _list_run_difference_rows(tagged, asked.name, request, groups)
-        ]
+        rows += [{"tag": tag, **row} for row in _list_run_difference_rows(tagged, asked.name, request, groups)]
     return ColumnTable.of(
         "rag_tags", f"{asked.name} by question tag", rows, text("Tag", "tag"), text("Run", "run"),
         *interval_columns("figure", (asked.name, "CI low", "CI high"), "number", 2, 1),
@@ -319,9 +297,7 @@ def _list_run_difference_rows(
         resampled.add_run_quantity_to_resampling(measure, first, run)
     resampled.resample_requested_quantities()
     for run in (first, *others):
-        difference = (
-            None if run == first else _estimate_from_quantity(resampled.difference(measure, run, first))
-        )
+        difference = None if run == first else _estimate_from_quantity(resampled.difference(measure, run, first))
         yield {
             "run": run,
             "figure": _estimate_from_quantity(resampled.make_resampled_run_quantity(measure, run)),
@@ -340,9 +316,7 @@ def _restrict_run_to_queries(run: MeasuredRun, measure: str, inside: NDArray[np.
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
-    return MeasuredRun(
-        run.run, {measure: RunQueryMeasureColumns(np.where(inside, column.value, np.nan), parts)}
-    )
+    return MeasuredRun(run.run, {measure: RunQueryMeasureColumns(np.where(inside, column.value, np.nan), parts)})
 
 
 def _make_comparison_scope(comparison: RunComparisonByMeasure) -> dict[str, Any]:
@@ -379,11 +353,7 @@ def _build_run_values_table(score: ScoringRecord) -> ColumnTable:
     resampled_unit = capitalise_unless_name(describe_bootstrap_unit(score))
     note = f"{resampled_unit}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     if score.settings.intervals == BY_PEOPLE:
-        units = (
-            whole_number_column("Labelled", "n"),
-            whole_number_column("Of", "total"),
-            text("Unit", "unit"),
-        )
+        units = (whole_number_column("Labelled", "n"), whole_number_column("Of", "total"), text("Unit", "unit"))
         note = f"{capitalise_unless_name(score.settings.intervals)}."
     return ColumnTable.of(
         "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
@@ -398,9 +368,7 @@ def _build_run_comparison_table(score: ScoringRecord) -> ColumnTable:
     if score.settings.intervals == BY_PEOPLE:
         units = (whole_number_column("Labelled", "pair.n"), text("Unit", "pair.unit"))
     pairs = [
-        {"measure": comparison.measure, "pair": pair}
-        for comparison in score.comparisons
-        for pair in comparison.pairs
+        {"measure": comparison.measure, "pair": pair} for comparison in score.comparisons for pair in comparison.pairs
     ]
     return ColumnTable.of(
         "rag_pairs", "Runs compared", pairs, text("Measure", "measure"), text("A", "pair.a"), text("B", "pair.b"),

@@ -124,19 +124,14 @@ def _make_run_best_scores(
 
 @contextmanager
 def _ask_retrievers_for_live_runs(
-    request: RetrievalScoreCalibrationRequest,
-    out: Path,
-    listener: SilentListener | None,
-    max_usd: float | None,
+    request: RetrievalScoreCalibrationRequest, out: Path, listener: SilentListener | None, max_usd: float | None
 ) -> Iterator[tuple[LiveRetrieverRunOutcome, ...]]:
     """Ask the retrievers now for their runs."""
     if not request.files.retrievers:
         yield ()
         return
     questions = gather_calibration_questions(request)
-    with ask_retrievers_for_runs(
-        request.files.retrievers, questions, out, listener=listener, max_usd=max_usd
-    ) as live:
+    with ask_retrievers_for_runs(request.files.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
         yield live
 
 
@@ -278,9 +273,7 @@ class _RunCalibration:
         said = []
         if self.of.empty:
             which = "queries" if self.silence is not None else "judged queries"
-            said.append(
-                f"{self.of.empty:,} {which} have no list, so they are never answered at any threshold"
-            )
+            said.append(f"{self.of.empty:,} {which} have no list, so they are never answered at any threshold")
         if self.silence is not None:
             mix = f"{self.of.unanswerable:,} of {len(self.of.ids) + self.of.empty:,} questions have no answer"
             said.append(
@@ -318,11 +311,7 @@ def _write_calibration_folder(
     write_file_atomically(folder.path / "comparisons.json", format_value_as_json({"scopes": {}}) + "\n")
     write_tables(
         folder.path,
-        [
-            make_threshold_promises_table(rows),
-            *make_lowest_mistake_cost_table(rows),
-            *make_more_labels_table(rows),
-        ],
+        [make_threshold_promises_table(rows), *make_lowest_mistake_cost_table(rows), *make_more_labels_table(rows)],
     )
     folder.write_manifest(_make_calibration_manifest(folder, inputs, request, cells, command))
 

@@ -53,18 +53,11 @@ def withdraw_losses_from_missing_grades(
     shares = compute_unjudged_shares(board, cutoffs) if treated in LACKING else {}
     if not any(max(of_runs.values()) - min(of_runs.values()) >= UNEVEN for of_runs in shares.values()):
         return tuple(comparisons)
-    condensed = {
-        run.name: measure_run(run.name, run.graded, measures, "condense", answers) for run in board.runs
-    }
+    condensed = {run.name: measure_run(run.name, run.graded, measures, "condense", answers) for run in board.runs}
     facts = {measure.name: measure.facts for measure in measures}
-    full = {
-        k: {run.name: _mark_queries_with_enough_judged(run.graded.top, k) for run in board.runs}
-        for k in shares
-    }
+    full = {k: {run.name: _mark_queries_with_enough_judged(run.graded.top, k) for run in board.runs} for k in shares}
     return tuple(
-        _withhold_verdicts_on_less_judged_runs(
-            comparison, facts[comparison.measure], treated, shares, condensed, full
-        )
+        _withhold_verdicts_on_less_judged_runs(comparison, facts[comparison.measure], treated, shares, condensed, full)
         for comparison in comparisons
     )
 
@@ -88,9 +81,7 @@ def _map_runs_to_signed_ungraded_shares(
 ) -> dict[str, float]:
     sign = -1.0 if _is_measure_helped_by_missing_grades(measure, treated) else 1.0
     # A measure of the whole list goes by the largest cutoff, which stands last.
-    return {
-        run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs
-    }
+    return {run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs}
 
 
 def _is_measure_helped_by_missing_grades(measure: RequestedMeasureDescription, treated: str) -> bool:
@@ -136,23 +127,15 @@ def _withhold_verdicts_on_less_judged_runs(
 
     is_helped = _is_measure_helped_by_missing_grades(measure, treated)
     pairs = tuple(
-        _withdraw_unevenly_judged_verdict(
-            pair, lacking, is_winner_ahead_on_judged_passages, is_helped=is_helped
-        )
+        _withdraw_unevenly_judged_verdict(pair, lacking, is_winner_ahead_on_judged_passages, is_helped=is_helped)
         for pair in comparison.pairs
     )
-    ranked = RunComparisonByMeasure.make_comparison_with_test_ranks(
-        comparison.measure, comparison.runs, pairs
-    )
+    ranked = RunComparisonByMeasure.make_comparison_with_test_ranks(comparison.measure, comparison.runs, pairs)
     return replace(ranked, reason=comparison.reason, unjudged=dict(lacking))
 
 
 def _withdraw_unevenly_judged_verdict(
-    pair: RunPairDifference,
-    lacking: Mapping[str, float],
-    is_ahead: Callable[[str, str], bool],
-    *,
-    is_helped: bool,
+    pair: RunPairDifference, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
 ) -> RunPairDifference:
     if not pair.better or not {pair.a, pair.b} <= lacking.keys():
         return pair

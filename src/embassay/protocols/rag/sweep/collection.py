@@ -31,9 +31,7 @@ from embassay.text.splitters import (
     parse_document_splitting,
 )
 
-Situate = Callable[
-    [Sequence[str], Sequence[str], Sequence[Sequence[DocumentChunk]]], list[list[DocumentChunk]]
-]
+Situate = Callable[[Sequence[str], Sequence[str], Sequence[Sequence[DocumentChunk]]], list[list[DocumentChunk]]]
 """Titles, documents and their pieces -> the pieces with what a language model says of each."""
 Ints = NDArray[np.int64]
 
@@ -117,10 +115,7 @@ def read_retrieval_collection(entry: DatasetEntry, request: SweepRequest) -> Swe
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
     """
     dataset = open_dataset(
-        resolve_dataset_source(entry.source, request),
-        mapping=entry.mapping,
-        split=entry.split,
-        grades=entry.grades,
+        resolve_dataset_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
     )
     loaded = dataset.load("retrieval")
     data, alone = _drop_judgements_of_own_documents(loaded.data) if entry.exclude_self else (loaded.data, ())
@@ -165,13 +160,8 @@ def _read_titles_and_shifts(
 
 def _drop_judgements_of_own_documents(data: RetrievalSet) -> tuple[RetrievalSet, tuple[SkippedItems, ...]]:
     """Drop judgements of queries' own documents, and queries that have no relevant one left."""
-    qrels = {
-        query: {doc: gain for doc, gain in judged.items() if doc != query}
-        for query, judged in data.qrels.items()
-    }
-    rows = [
-        row for row, query in enumerate(data.queries.ids) if any(gain > 0 for gain in qrels[query].values())
-    ]
+    qrels = {query: {doc: gain for doc, gain in judged.items() if doc != query} for query, judged in data.qrels.items()}
+    rows = [row for row, query in enumerate(data.queries.ids) if any(gain > 0 for gain in qrels[query].values())]
     answerable = tuple(data.queries.ids[row] for row in rows)
     if not answerable:
         raise DataError("no query has a relevant document besides its own", mend="Remove exclude_self.")

@@ -337,9 +337,7 @@ def _check_encoder_makes_vectors(text: str) -> None:
 def _expand_measures_to_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
-    requested = parse_requested_measures(
-        [*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False
-    )
+    requested = parse_requested_measures([*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False)
     for measure in requested:
         if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_document_sources:
             raise UsageError(
@@ -367,9 +365,7 @@ def _make_sweep_rules(file: SweepConfigFile, measures: Sequence[str]) -> SweepRu
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
     rules = SweepRules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
-        raise UsageError(
-            f"The quality axis {unknown!r} is not measured.", mend=f"Choose from {', '.join(measures)}."
-        )
+        raise UsageError(f"The quality axis {unknown!r} is not measured.", mend=f"Choose from {', '.join(measures)}.")
     if rules.measure not in measures:
         near = find_nearest_name(rules.measure, measures)
         raise UsageError(
@@ -390,15 +386,12 @@ def _make_price_settings(file: SweepConfigFile, names: Mapping[str, Sequence[str
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
         prices: Mapping[str, float] = getattr(file.prices, part)
         parts[part] = {
-            _canonicalize_priced_axis_value(name, registry, names[axis], axis): usd
-            for name, usd in prices.items()
+            _canonicalize_priced_axis_value(name, registry, names[axis], axis): usd for name, usd in prices.items()
         }
     return PriceSettings(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
 
 
-def _canonicalize_priced_axis_value(
-    name: str, registry: Registry[Any], axis: Sequence[str], title: str
-) -> str:
+def _canonicalize_priced_axis_value(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
     text = registry.format(registry.style.parse(name))
     if text not in axis:
         near = find_nearest_name(text, axis)
@@ -545,9 +538,7 @@ class SweepConfigFile(_ConfigModel):
     reranker: Texts = [_NONE]
     mode: Annotated[list[Mode], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = ["dense"]
     rewrite: Texts = [_NONE]
-    deduplicate: Annotated[list[Share], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [
-        0.0
-    ]
+    deduplicate: Annotated[list[Share], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [0.0]
     boost: Annotated[list[Weight], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
     fusion: Texts = [StackConfiguration.fusion]
@@ -556,9 +547,7 @@ class SweepConfigFile(_ConfigModel):
     depth: Positive = 100
     rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
-    cutoffs: Annotated[list[Positive], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = (
-        list(CUTOFFS)
-    )
+    cutoffs: Annotated[list[Positive], BeforeValidator(_wrap_single_value_as_list), Field(min_length=1)] = list(CUTOFFS)
     latency: LatencySettingsInFile = LatencySettingsInFile()
     prices: TokenPricesInFile = TokenPricesInFile()
     rules: SweepRulesInFile = SweepRulesInFile()
@@ -639,12 +628,9 @@ def _make_error_of_first_config_fault(error: ValidationError, where: _ConfigFile
         )
     if first["type"] == "missing":
         return UsageError(
-            f"{where(place[:-1])}the key {name!r} is missing.",
-            mend=f"Add a line {place[-1]}: ... to the file.",
+            f"{where(place[:-1])}the key {name!r} is missing.", mend=f"Add a line {place[-1]}: ... to the file."
         )
-    return UsageError(
-        f"{where(place)}{name} is {first['input']!r}: {first['msg'].lower()}.", mend="See docs/sweep.md."
-    )
+    return UsageError(f"{where(place)}{name} is {first['input']!r}: {first['msg'].lower()}.", mend="See docs/sweep.md.")
 
 
 def _list_known_config_keys(place: Sequence[str | int]) -> list[str]:

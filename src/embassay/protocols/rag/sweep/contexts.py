@@ -15,12 +15,7 @@ from typing import Any, ClassVar
 from embassay.contracts import ChatMessage, ChatModel
 from embassay.data.rows import truncate_to_one_line
 from embassay.errors import ModelError, Unanswered
-from embassay.protocols.kernel.inputs import (
-    Prompt,
-    compute_fence_mark,
-    fence_text_with_mark,
-    read_packaged_prompt,
-)
+from embassay.protocols.kernel.inputs import Prompt, compute_fence_mark, fence_text_with_mark, read_packaged_prompt
 from embassay.protocols.rag.rewriters import RewriteOptions, ask_until_answer_readable, parse_single_json_text
 from embassay.runs.execution import CallFailure, run_concurrent_jobs
 from embassay.runs.store import CachedChatModel, ChatAnswerCache
@@ -73,15 +68,9 @@ class ChunkContextWriter:
         """The sentence for one chunk of a text. Unanswered after so many attempts without one that can be read."""
         messages, seed = build_context_messages(title, text, piece), (self._seed, "situate")
         try:
-            return (
-                await ask_until_answer_readable(
-                    self._chat, messages, self.options, seed, parse_context_answer
-                )
-            )[0]
+            return (await ask_until_answer_readable(self._chat, messages, self.options, seed, parse_context_answer))[0]
         except Unanswered as error:
-            raise Unanswered(
-                f"{self._chat.name} gave no readable context {error.message}", error.why
-            ) from None
+            raise Unanswered(f"{self._chat.name} gave no readable context {error.message}", error.why) from None
 
 
 def build_context_messages(title: str, text: str, piece: DocumentChunk) -> list[ChatMessage]:

@@ -41,23 +41,13 @@ class SweepEncoder:
     """An encoder of the sweep: vectors through the cache, and without it where time is taken."""
 
     def __init__(
-        self,
-        name: str,
-        dims: int | None,
-        request: SweepRequest,
-        ledger: Ledger,
-        advance: Callable[[int], None],
+        self, name: str, dims: int | None, request: SweepRequest, ledger: Ledger, advance: Callable[[int], None]
     ) -> None:
         self.name = add_dims_to_spec(name, dims)
         located = add_dims_to_spec(request.resolve_path_in_spec_target(name, SYSTEMS), dims)
         text = add_price_to_spec(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.SystemWithCachedVectors(
-            text,
-            tokenizer=open_tokenizer("words"),
-            seed=request.seed,
-            cache=None,
-            advance=advance,
-            ledger=ledger,
+            text, tokenizer=open_tokenizer("words"), seed=request.seed, cache=None, advance=advance, ledger=ledger
         )
         self.system: Any = self._opened.system
         self._cached = self._opened.encoders[0]
@@ -82,15 +72,9 @@ class SweepEncoder:
     def list_vector_oddities(self) -> tuple[str, ...]:
         """List what speaks against the encoder's vectors so far."""
         odd = self._cached.conduct.warnings(self._cached.encoder)
-        if self.has_many_vectors_per_text or find_model_own_similarity(self.system.encoder) in (
-            COSINE,
-            self.by,
-        ):
+        if self.has_many_vectors_per_text or find_model_own_similarity(self.system.encoder) in (COSINE, self.by):
             return odd
-        return (
-            *odd,
-            f"{self.name} was made for Manhattan distance, which no index here supports, so cosine is used",
-        )
+        return (*odd, f"{self.name} was made for Manhattan distance, which no index here supports, so cosine is used")
 
     @property
     def reason_vectors_are_useless(self) -> str:
@@ -175,9 +159,7 @@ def add_price_to_spec(text: str, registry: Registry[Any], usd: float | None) -> 
     return registry.format(replace(spec, params={**spec.params, "price": usd}))
 
 
-def _group_passages_by_document(
-    passages: PassagesToIndex, texts: Sequence[str]
-) -> list[DocumentWithPassages]:
+def _group_passages_by_document(passages: PassagesToIndex, texts: Sequence[str]) -> list[DocumentWithPassages]:
     """Group passages by document: the documents and where their passages stand, in order."""
     assert passages.spans is not None
     # Passages stand document by document.
@@ -197,15 +179,11 @@ def embed_late_chunks_in_groups(cached: CachedEncoder, documents: Sequence[Docum
     ModelError when the encoder fails or gives values that are not finite; what is done is kept.
     """
     passages = sum(len(document.passages) for document in documents)
-    check_memory_fits(
-        WorkMemoryEstimate({f"the vectors of {passages:,} passages": 8 * passages * cached.dim})
-    )
+    check_memory_fits(WorkMemoryEstimate({f"the vectors of {passages:,} passages": 8 * passages * cached.dim}))
     parts = [np.empty((0, cached.dim), dtype=np.float32)]
     for first in range(0, len(documents), _LATE_GROUP):
         group = documents[first : first + _LATE_GROUP]
-        parts.append(
-            _embed_late_chunk_group(cached, group, sum(len(document.passages) for document in group))
-        )
+        parts.append(_embed_late_chunk_group(cached, group, sum(len(document.passages) for document in group)))
     return np.concatenate(parts)
 
 

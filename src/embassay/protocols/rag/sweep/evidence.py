@@ -42,9 +42,7 @@ Listed = tuple[tuple[int, ...], tuple[float, ...]]
 
 def open_judged_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
     """Open the dataset of an entry, judged by documents, or by places in them where it has `spans`."""
-    return (
-        read_evidence_collection(entry, request) if entry.spans else read_retrieval_collection(entry, request)
-    )
+    return read_evidence_collection(entry, request) if entry.spans else read_retrieval_collection(entry, request)
 
 
 def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> SweepCollection:
@@ -55,18 +53,14 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     read, titled = _read_documents_and_queries(entry, request)
     path = Path(request.path(entry.spans or ""))
     if not path.is_file():
-        raise UsageError(
-            f"There is no file {str(path)!r}.", mend="Give the file with the evidence spans (JSON Lines)."
-        )
+        raise UsageError(f"There is no file {str(path)!r}.", mend="Give the file with the evidence spans (JSON Lines).")
     spans = read_evidence_spans(path)
     rows = {document.id: row for row, document in enumerate(read.documents)}
     known = {question.id: question.text for question in read.questions}
     usable, skipped = _select_usable_spans(spans, rows, known, path)
     texts = tuple(document.title_and_text if titled else document.text for document in read.documents)
     # The title stands before the text, whose characters the file counts.
-    shifts = tuple(
-        len(text) - len(document.text) for text, document in zip(texts, read.documents, strict=True)
-    )
+    shifts = tuple(len(text) - len(document.text) for text, document in zip(texts, read.documents, strict=True))
     grades, note = map_judgement_values_to_grades(
         {span.value for span in usable}, entry, _parse_chosen_grade_map(entry)
     )
@@ -82,38 +76,22 @@ def read_evidence_collection(entry: DatasetEntry, request: SweepRequest) -> Swee
     n, share = sum(map(len, evidence)), f"{entry.share:.0%}"
     held = f"{n} pieces of evidence; a piece counts as found once the passages so far contain {share} of it"
     # What another file or share finds are other results to all keys and caches.
-    fingerprint = sha256(
-        f"{read.fingerprint} {sha256(read_unpacked_bytes(path)).hexdigest()} {entry.share} 1".encode()
-    )
+    fingerprint = sha256(f"{read.fingerprint} {sha256(read_unpacked_bytes(path)).hexdigest()} {entry.share} 1".encode())
     queries = tuple(known[key] for key in ids)
     timed = tuple(draw(ids, request.latency.queries, request.seed))
     return SweepCollection(
-        read.name,
-        entry.source,
-        read.lang,
-        fingerprint.hexdigest()[:32],
-        tuple(rows),
-        texts,
-        ids,
-        queries,
-        tuple(map(_map_evidence_numbers_to_grades, evidence)),
-        timed,
-        (*read.skipped, *skipped),
-        (*read.warnings, *note, held),
-        titles=tuple(document.title for document in read.documents),
-        shifts=shifts,
-        evidence=evidence,
-        share=entry.share,
-    )
+        read.name, entry.source, read.lang, fingerprint.hexdigest()[:32], tuple(rows), texts, ids, queries,
+        tuple(map(_map_evidence_numbers_to_grades, evidence)), timed, (*read.skipped, *skipped),
+        (*read.warnings, *note, held), titles=tuple(document.title for document in read.documents),
+        shifts=shifts, evidence=evidence, share=entry.share
+    )  # fmt: skip
 
 
 def _map_evidence_numbers_to_grades(pieces: Sequence[GradedEvidenceSpan]) -> dict[int, int]:
     return {number: piece.grade for number, piece in enumerate(pieces)}
 
 
-def _read_documents_and_queries(
-    entry: DatasetEntry, request: SweepRequest
-) -> tuple[CorpusWithQuestions, bool]:
+def _read_documents_and_queries(entry: DatasetEntry, request: SweepRequest) -> tuple[CorpusWithQuestions, bool]:
     """Whole documents and all queries, and whether the documents are rows, whose title stands before their text; files
     hold theirs themselves, as a heading or in front matter."""
     source = resolve_dataset_source(entry.source, request)
@@ -129,9 +107,7 @@ def _read_documents_and_queries(
             mend=f"Give their file: {{path: {entry.source}, queries: queries.jsonl, spans: {entry.spans}}}.",
         )
     documents = source if table or not inner.is_dir() else str(inner)
-    return _read_corpus_and_questions_from_parts(
-        entry, {"corpus": table or documents, "queries": queries}
-    ), bool(table)
+    return _read_corpus_and_questions_from_parts(entry, {"corpus": table or documents, "queries": queries}), bool(table)
 
 
 def _find_table_file(folder: Path, part: str) -> str:
@@ -139,9 +115,7 @@ def _find_table_file(folder: Path, part: str) -> str:
     return next((str(path) for path in paths if path.is_file()), "")
 
 
-def _read_corpus_and_questions_from_parts(
-    entry: DatasetEntry, parts: Mapping[str, Any]
-) -> CorpusWithQuestions:
+def _read_corpus_and_questions_from_parts(entry: DatasetEntry, parts: Mapping[str, Any]) -> CorpusWithQuestions:
     # Any chunk makes it read whole documents; they are cut here.
     whole = GoldenOptions(chunk=1, overlap=0)
     return read_golden_inputs(
@@ -166,9 +140,7 @@ def _select_usable_spans(
         else:
             usable.append(span)
     left = {"evidence of other queries": strangers, "evidence in documents that are not in the corpus": gone}
-    skipped = tuple(
-        SkippedItems(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids
-    )
+    skipped = tuple(SkippedItems(why, len(ids), tuple(dict.fromkeys(ids))[:3]) for why, ids in left.items() if ids)
     if not usable:
         raise DataError(
             "no evidence belongs to a query and a document in the data", path=path,
@@ -196,9 +168,7 @@ def _grade_evidence_spans_by_question(
         held = best[span.query].get(span.name)
         grade = grade if held is None else max(grade, held.grade)
         shift = shifts[row]
-        best[span.query][span.name] = GradedEvidenceSpan(
-            row, span.start + shift, span.end + shift, grade, span.name
-        )
+        best[span.query][span.name] = GradedEvidenceSpan(row, span.start + shift, span.end + shift, grade, span.name)
     return {query: tuple(pieces.values()) for query, pieces in best.items()}
 
 

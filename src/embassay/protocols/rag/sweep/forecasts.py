@@ -87,16 +87,10 @@ class SweepMemoryEstimates:
     ) -> WorkMemoryEstimate:
         """The estimate for configurations on one index of the vectors of `system` (None: by words alone); what is
         `made` (`passages`, `words`) is held already."""
-        head, sizes = (
-            configurations[0],
-            self._measure_passage_count_and_bytes(collection, configurations[0].chunk),
-        )
+        head, sizes = (configurations[0], self._measure_passage_count_and_bytes(collection, configurations[0].chunk))
         queries, n = len(collection.queries), sizes.passages
         dim = 0 if system is None else count_vector_dimensions(system)
-        words = any(
-            configuration.mode in ("hybrid", SPARSE) or configuration.boost
-            for configuration in configurations
-        )
+        words = any(configuration.mode in ("hybrid", SPARSE) or configuration.boost for configuration in configurations)
         parts = {
             f"the vectors of {n:,} passages": (dim > 0) * (vector_bytes(n + 2 * queries, dim) + n * _TABLES),
             "passages": estimate_reading_bytes(collection.texts) + ("passages" not in made) * sizes.texts,
@@ -109,13 +103,9 @@ class SweepMemoryEstimates:
         kind = dict(INDEXES.get(INDEXES.parse_spec(head.index).name).facts).get("kind", "")
         return n * (4 * (head.dims or dim) + _LINKS) if kind == "approximate" else 0
 
-    def _measure_passage_count_and_bytes(
-        self, collection: SweepCollection, chunk: str
-    ) -> PassageCountAndBytes:
+    def _measure_passage_count_and_bytes(self, collection: SweepCollection, chunk: str) -> PassageCountAndBytes:
         if (collection.name, chunk) not in self._sizes:
-            self._sizes[collection.name, chunk] = _estimate_chunked_collection_sizes(
-                collection, chunk, self.tokenizer
-            )
+            self._sizes[collection.name, chunk] = _estimate_chunked_collection_sizes(collection, chunk, self.tokenizer)
         return self._sizes[collection.name, chunk]
 
 
@@ -408,16 +398,12 @@ def _count_pairs_reranked_for_timing(
     return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
-def _average_passage_tokens(
-    collection: SweepCollection, chunks: Sequence[str], parts: OpenedSweepParts
-) -> float:
+def _average_passage_tokens(collection: SweepCollection, chunks: Sequence[str], parts: OpenedSweepParts) -> float:
     """Average the tokens of a passage of some documents, over these ways of cutting."""
     sample = collection.texts[:: max(1, len(collection.texts) // _SHARE)]
     some = replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample, titles=(), shifts=())
     means = {
-        chunk: np.mean(
-            count_tokens(parts.tokenizer, cut_collection_into_passages(some, chunk, parts.tokenizer).texts)
-        )
+        chunk: np.mean(count_tokens(parts.tokenizer, cut_collection_into_passages(some, chunk, parts.tokenizer).texts))
         for chunk in dict.fromkeys(chunks)
     }
     return float(np.mean([means[chunk] for chunk in chunks]))

@@ -9,23 +9,14 @@ from math import ceil
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.protocols.kernel.plan import (
-    Plan,
-    PlannedDataset,
-    PlannedSystem,
-    PlannedTask,
-    check_unique_dataset_names,
-)
+from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_unique_dataset_names
 from embassay.protocols.rag.sweep.collection import SweepCollection
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
 from embassay.protocols.rag.sweep.contexts import load_context_prompt
 from embassay.protocols.rag.sweep.encoder import SweepEncoder
 from embassay.protocols.rag.sweep.evidence import open_judged_collection
 from embassay.protocols.rag.sweep.parts import OpenedSweepParts
-from embassay.protocols.rag.sweep.retriever import (
-    make_stack_configuration_of_retriever,
-    open_planned_retrievers,
-)
+from embassay.protocols.rag.sweep.retriever import make_stack_configuration_of_retriever, open_planned_retrievers
 from embassay.protocols.rag.sweep.stacks import LIVE, NONE, SPARSE, TASK, WORDS, StackConfiguration
 from embassay.protocols.rag.tradeoffs import compute_passage_reading_cost, compute_reranking_cost
 from embassay.registry import Registry
@@ -73,12 +64,9 @@ def make_configuration_grid(
     if not wanted:
         first, reason = next(iter(senseless.items()))
         raise UsageError(
-            f"No combination of the axes makes sense. The first, {first.id}: {reason}.",
-            mend="Change an axis.",
+            f"No combination of the axes makes sense. The first, {first.id}: {reason}.", mend="Change an axis."
         )
-    return ConfigurationGrid(
-        tuple(wanted), {config: why for config, why in senseless.items() if config not in wanted}
-    )
+    return ConfigurationGrid(tuple(wanted), {config: why for config, why in senseless.items() if config not in wanted})
 
 
 FLAT = "flat"
@@ -89,16 +77,12 @@ def _list_axis_combinations(
 ) -> Iterator[tuple[StackConfiguration, str]]:
     tails = list(_iterate_retrieval_steps_with_reasons(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
-    for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
-        request.chunk, request.rewrite, sparse
-    ):
+    for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(request.chunk, request.rewrite, sparse):
         yield (
             StackConfiguration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason
             or (
-                "late chunks differ only in their vectors, which BM25 does not use"
-                if _is_late_chunking(chunk)
-                else ""
+                "late chunks differ only in their vectors, which BM25 does not use" if _is_late_chunking(chunk) else ""
             ),
         )
     tails = [tail for tail in tails if tail not in sparse]
@@ -113,9 +97,7 @@ def _list_axis_combinations(
             else ""
         )
         if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
-            too_many = (
-                f"{encoder} has several vectors per text, which need a {FLAT} index with all dimensions"
-            )
+            too_many = f"{encoder} has several vectors per text, which need a {FLAT} index with all dimensions"
         if _is_late_chunking(chunk) and not_late.get(encoder):
             too_many = f"{encoder} makes no late chunks, since {not_late[encoder]}"
         for k, mode, reranker, deduplicate, boost, reason in tails:
@@ -132,9 +114,7 @@ def _is_late_chunking(chunk: str) -> bool:
     return splitting is not None and splitting.is_late_chunking
 
 
-def _iterate_retrieval_steps_with_reasons(
-    request: SweepRequest,
-) -> Iterator[tuple[int, str, str, float, float, str]]:
+def _iterate_retrieval_steps_with_reasons(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
     """List the steps on the index's answers, and why some are left out."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
@@ -183,15 +163,11 @@ def plan_sweep(parts: OpenedSweepParts) -> SweepPlan:
     retrievers = open_planned_retrievers(request)
     check_unique_dataset_names(collection.name for collection in collections)
     systems = {
-        name: _describe_encoder_for_plan(parts, name)
-        for name in request.encoder
-        if not _is_sweep_sparse_only(request)
+        name: _describe_encoder_for_plan(parts, name) for name in request.encoder if not _is_sweep_sparse_only(request)
     }
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
     not_late = {
-        name: _explain_no_late_chunks(parts, name)
-        for name in systems
-        if any(map(_is_late_chunking, request.chunk))
+        name: _explain_no_late_chunks(parts, name) for name in systems if any(map(_is_late_chunking, request.chunk))
     }
     whole = make_configuration_grid(request, dims, add_dims_to_spec, not_late)
     systems |= {
@@ -235,9 +211,7 @@ def make_cell_label(configuration: StackConfiguration) -> str:
         f"{configuration.dims}d" if configuration.dims else "",
         "" if configuration.index == NONE else configuration.index,
     ]
-    parts += [
-        f"{name}={value}" for name in ("rewrite", "chunk") if (value := getattr(configuration, name)) != NONE
-    ]
+    parts += [f"{name}={value}" for name in ("rewrite", "chunk") if (value := getattr(configuration, name)) != NONE]
     return "/".join(filter(None, parts))
 
 
@@ -315,18 +289,12 @@ def _find_encoder_dimensions(parts: OpenedSweepParts, encoder: SweepEncoder) -> 
 
 def _make_planned_reranker(name: str) -> PlannedSystem:
     entry = RERANKERS.get(RERANKERS.parse_spec(name).name)
-    return PlannedSystem(
-        name, name, name, "classical", {"summary": entry.summary, "role": "reranks candidates"}
-    )
+    return PlannedSystem(name, name, name, "classical", {"summary": entry.summary, "role": "reranks candidates"})
 
 
 def _make_planned_dataset(collection: SweepCollection) -> PlannedDataset:
-    task = PlannedTask(
-        TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings
-    )
-    return PlannedDataset(
-        collection.source, collection.name, collection.lang, collection.fingerprint, (task,)
-    )
+    task = PlannedTask(TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings)
+    return PlannedDataset(collection.source, collection.name, collection.lang, collection.fingerprint, (task,))
 
 
 GENERATOR = "generator"
@@ -362,9 +330,7 @@ class PriceList:
         elif configuration.reranker != NONE:
             # `compute_reranking_cost` takes whole candidates, and near copies that were removed make the mean a
             # fraction.
-            usd["rerank"] = reranked * compute_reranking_cost(
-                1, tokens, self.tokens.get(configuration.reranker, 0.0)
-            )
+            usd["rerank"] = reranked * compute_reranking_cost(1, tokens, self.tokens.get(configuration.reranker, 0.0))
         if GENERATOR in self.tokens:
             usd["generate"] = compute_passage_reading_cost(
                 min(passages, configuration.k), passage, self.tokens[GENERATOR]
@@ -376,9 +342,7 @@ class PriceList:
 
 def add_retriever_prices(prices: PriceList, systems: Sequence[PlannedSystem]) -> PriceList:
     """Add to the prices those of the retrievers among the systems of a plan."""
-    asked = {
-        system.name: 1000 * system.facts["usd_per_question"] for system in systems if system.kind == "run"
-    }
+    asked = {system.name: 1000 * system.facts["usd_per_question"] for system in systems if system.kind == "run"}
     return replace(prices, searches={**prices.searches, **asked})
 
 

@@ -109,9 +109,7 @@ def measure_index_recall(
     {2: 0.5}
     """
     return {
-        k: float(
-            np.mean([len({*a[:k]} & {*b[:k]}) / max(1, len(a[:k])) for a, b in zip(exact, own, strict=True)])
-        )
+        k: float(np.mean([len({*a[:k]} & {*b[:k]}) / max(1, len(a[:k])) for a, b in zip(exact, own, strict=True)]))
         for k in cutoffs
     }
 
@@ -133,9 +131,7 @@ class QueryLatencyRecorder:
             what, (self.latency.repeats, len(queries)), lambda: self._time_queries_repeatedly(queries, do)
         )
 
-    def keep_reported_times(
-        self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]
-    ) -> str:
+    def keep_reported_times(self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]) -> str:
         """Keep the ms that `take` says each query took, for what is timed where it is done: (1, queries)."""
         shape = 1, len(queries)
         return self._measure_or_read_timing_samples(
@@ -153,8 +149,7 @@ class QueryLatencyRecorder:
         """Read the samples of this name, (sessions, queries) in ms; None for none, or damaged ones."""
         try:
             samples = np.array(
-                parse_json_written_by_embassay(self._samples_path(name).read_text("utf-8"))["samples"],
-                dtype=np.float64,
+                parse_json_written_by_embassay(self._samples_path(name).read_text("utf-8"))["samples"], dtype=np.float64
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -184,13 +179,7 @@ class QueryLatencyRecorder:
             before = _read_load_average()
             samples = take().tolist()
             load = max(before, _read_load_average())
-            content = {
-                "what": dict(what),
-                "unit": "ms",
-                "samples": samples,
-                "load": load,
-                "cores": os.cpu_count() or 1,
-            }
+            content = {"what": dict(what), "unit": "ms", "samples": samples, "load": load, "cores": os.cpu_count() or 1}
             write_file_atomically(self._samples_path(name), format_value_as_json(content) + "\n")
         return name
 
@@ -296,9 +285,7 @@ class RagStackMeasurer(ABC):
             try:
                 stacks.append(self._measure_stack(configuration, load=loaded(configuration)))
             except RerankerFailed as error:
-                skipped.append(
-                    SkippedStack(configuration, self.bench.collection.name, error.message, failed=True)
-                )
+                skipped.append(SkippedStack(configuration, self.bench.collection.name, error.message, failed=True))
             advance(len(self.bench.queries))
         return MeasuredCellStacks(tuple(stacks), tuple(skipped))
 
@@ -331,8 +318,7 @@ class RagStackMeasurer(ABC):
             for row, final in enumerate(finals)
         ]
         pools = [
-            bench.convert_passage_ranking_to_judged_units(row, *listed)[0]
-            for row, listed in enumerate(candidates)
+            bench.convert_passage_ranking_to_judged_units(row, *listed)[0] for row, listed in enumerate(candidates)
         ]
         ranked = make_graded_lists_and_pools(bench.collection, [unit for unit, _ in units], pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
@@ -367,18 +353,14 @@ class RagStackMeasurer(ABC):
                 "boost": configuration.boost,
             }
             with self.parts.charge_model_calls_to_account(configuration.reranker):
-                names["rerank"] = self.watch.alone(
-                    done, timed, self._make_reranking_for_timing(configuration)
-                )
+                names["rerank"] = self.watch.alone(done, timed, self._make_reranking_for_timing(configuration))
         return {**names, **self._measure_generator_time_samples(configuration)}
 
     def _make_reranking_for_timing(self, configuration: StackConfiguration) -> Callable[[int], Any]:
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
         bench, ending = self.bench, make_candidate_postprocessing(self.bench, configuration, cached=False)
-        listed = {
-            query: self.list_timed_reranker_input(configuration, query) for query in bench.collection.timed
-        }
+        listed = {query: self.list_timed_reranker_input(configuration, query) for query in bench.collection.timed}
         return lambda query: ending(bench.queries[query], *listed[query])
 
     def _measure_generator_time_samples(self, configuration: StackConfiguration) -> Names:
@@ -412,10 +394,7 @@ class RagStackMeasurer(ABC):
 
     def _time_whole_queries_under_load(self, configuration: StackConfiguration) -> str:
         """Time whole queries with several in flight."""
-        texts, ending = (
-            self.bench.queries,
-            make_candidate_postprocessing(self.bench, configuration, cached=False),
-        )
+        texts, ending = (self.bench.queries, make_candidate_postprocessing(self.bench, configuration, cached=False))
         # One account for both: threads that each name their own would mix them up.
         with self.parts.charge_model_calls_to_account(
             self.charged_account if configuration.reranker == NONE else configuration.reranker
@@ -438,9 +417,7 @@ def time_query_rewriting(bench: ChunkedDatasetEvaluation, watch: QueryLatencyRec
     if seconds is None:
         return {
             "rewrite": watch.alone(
-                what,
-                timed,
-                lambda query: run_in_remote_loop_and_wait(lambda: rewriter.rewrite(bench.question(query))),
+                what, timed, lambda query: run_in_remote_loop_and_wait(lambda: rewriter.rewrite(bench.question(query)))
             )
         }
 
@@ -467,12 +444,7 @@ class EncodedVectorIndexMeasurement(RagStackMeasurer):
 
     @classmethod
     def of(
-        cls,
-        encoded: EncodedChunkedDataset,
-        dims: int | None,
-        index: str,
-        watch: QueryLatencyRecorder,
-        kept: Path,
+        cls, encoded: EncodedChunkedDataset, dims: int | None, index: str, watch: QueryLatencyRecorder, kept: Path
     ) -> EncodedVectorIndexMeasurement:
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
@@ -517,8 +489,7 @@ class EncodedVectorIndexMeasurement(RagStackMeasurer):
             deep = min(depth + self.bench.extra_search_depth, len(self.documents))
             self._answers[depth] = self.index.search(self.queries, deep)
         return [
-            self.bench.list_first_ranked_passages(self._answers[depth], row, depth)
-            for row in range(len(self.queries))
+            self.bench.list_first_ranked_passages(self._answers[depth], row, depth) for row in range(len(self.queries))
         ]
 
     @cached_property
@@ -564,21 +535,13 @@ class EncodedVectorIndexMeasurement(RagStackMeasurer):
         names = {
             "embed": embed,
             "retrieve": watch.alone(
-                {
-                    "stage": "retrieve",
-                    **encoder,
-                    "dims": self.dims,
-                    "index": configuration.index,
-                    "depth": depth,
-                },
+                {"stage": "retrieve", **encoder, "dims": self.dims, "index": configuration.index, "depth": depth},
                 timed,
                 lambda query: self.index.search(rows[query : query + 1], min(depth, len(bench.passages))),
             ),
         }
         if configuration.mode == "hybrid":
-            names["fuse"] = watch.alone(
-                {"stage": "fuse", **bench.what}, timed, self._make_query_fusion_to_time()
-            )
+            names["fuse"] = watch.alone({"stage": "fuse", **bench.what}, timed, self._make_query_fusion_to_time())
         return names
 
     def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
@@ -587,26 +550,18 @@ class EncodedVectorIndexMeasurement(RagStackMeasurer):
         exact = places, (0.0,) * len(places)
         if configuration.mode == "hybrid":
             return take_first_of_list(
-                self.bench.words.fuse_dense_and_word_lists(exact, self.bench.word_hits_by_query[query]),
-                configuration.k,
+                self.bench.words.fuse_dense_and_word_lists(exact, self.bench.word_hits_by_query[query]), configuration.k
             )
         return exact
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """Find a query's candidates: embed, search and fuse."""
-        words, depth = (
-            self.bench.words,
-            min(self._choose_search_depth(configuration), len(self.bench.passages)),
-        )
-        listed = list_found_positions_and_scores(
-            self.index.search(self._encode_query_afresh(query), depth), 0
-        )
+        words, depth = (self.bench.words, min(self._choose_search_depth(configuration), len(self.bench.passages)))
+        listed = list_found_positions_and_scores(self.index.search(self._encode_query_afresh(query), depth), 0)
         if configuration.mode == "hybrid":
             rule = parse_fusion_rule(configuration.fusion)
             return take_first_of_list(
-                words.fuse_dense_and_word_lists(
-                    listed, words.find_bm25_hits(self.bench.queries[query]), rule
-                ),
+                words.fuse_dense_and_word_lists(listed, words.find_bm25_hits(self.bench.queries[query]), rule),
                 configuration.k,
             )
         return listed
@@ -618,17 +573,13 @@ class EncodedVectorIndexMeasurement(RagStackMeasurer):
     def _encode_query_afresh(self, query: int) -> Vectors:
         """Encode a query afresh, really."""
         encoder = self.encoded.encoder
-        return self.encoded.fit_query_to_index(
-            encoder.encode_query_without_cache(self.bench.queries[query]), self.dims
-        )
+        return self.encoded.fit_query_to_index(encoder.encode_query_without_cache(self.bench.queries[query]), self.dims)
 
     def _make_query_fusion_to_time(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
         exact = self.encoded.exact(None, self.parts.request.depth)
         listed = [(places, (0.0,) * len(places)) for places in exact]
-        return lambda query: words.fuse_dense_and_word_lists(
-            listed[query], words.find_bm25_hits(queries[query])
-        )
+        return lambda query: words.fuse_dense_and_word_lists(listed[query], words.find_bm25_hits(queries[query]))
 
 
 @dataclass
@@ -653,11 +604,7 @@ class WordSearchMeasurer(RagStackMeasurer):
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, Floats]:
         """Compute the margin of BM25's scores."""
-        return {
-            "margin": compute_margins_of_first_over_tenth(
-                [scores for _, scores in self.candidates(configuration)]
-            )
-        }
+        return {"margin": compute_margins_of_first_over_tenth([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Time the search by words."""
@@ -671,9 +618,7 @@ class WordSearchMeasurer(RagStackMeasurer):
 
     def list_timed_reranker_input(self, configuration: StackConfiguration, query: int) -> Listed:
         """What words find."""
-        return self._convert_hits_to_places_and_scores(
-            self.bench.find_word_hits_to_depth(configuration.k)[query]
-        )
+        return self._convert_hits_to_places_and_scores(self.bench.find_word_hits_to_depth(configuration.k)[query])
 
     def find(self, configuration: StackConfiguration, query: int) -> Listed:
         """Find a query's candidates by words."""

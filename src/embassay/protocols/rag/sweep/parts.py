@@ -172,13 +172,9 @@ class OpenedSweepParts:
 
     def _open_cached_reranker(self, name: str) -> CachedReranker:
         text = add_price_to_spec(
-            self.request.resolve_path_in_spec_target(name, RERANKERS),
-            RERANKERS,
-            self.request.prices.rerank.get(name),
+            self.request.resolve_path_in_spec_target(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
         )
-        reranker: Reranker = open_reranker(
-            text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
-        )
+        reranker: Reranker = open_reranker(text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed)
         return CachedReranker(reranker, self._rerank_score_cache)
 
     @cached_property
@@ -397,11 +393,7 @@ class EncodedChunkedDataset:
             f"passages that {encoder.name} could not encode, so only BM25 can find them: {len(lost):,} ({examples})",
         )
         return cls(
-            bench,
-            encoder,
-            documents,
-            queries,
-            (*(warning if len(lost) else ()), *encoder.list_vector_oddities()),
+            bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.list_vector_oddities())
         )
 
     def cut_vectors_to_dims(self, dims: int | None) -> tuple[Vectors, Vectors]:
@@ -508,9 +500,7 @@ class WordSearch:
     """That making the index took."""
 
     @classmethod
-    def of(
-        cls, passages: PassagesToIndex, depth: int, c: float, *, queries: Sequence[str] | None = None
-    ) -> WordSearch:
+    def of(cls, passages: PassagesToIndex, depth: int, c: float, *, queries: Sequence[str] | None = None) -> WordSearch:
         """Make the word search of the passages, for these queries alone where they are given."""
         began = perf_counter()
         index = BM25Index.of(passages.ids, passages.texts, asked=queries)
@@ -606,9 +596,7 @@ def make_candidate_postprocessing(
         else _make_reranker_scorer(bench.parts, configuration.reranker, cached=cached)
     )
     words = bench.words if configuration.boost else None
-    return CandidatePostprocessing(
-        bench.passages, words, score, configuration.deduplicate, configuration.boost
-    )
+    return CandidatePostprocessing(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
 def take_first_of_list(listed: Listed, k: int) -> Listed:

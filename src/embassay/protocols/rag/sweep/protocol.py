@@ -170,9 +170,7 @@ def _read_stage_times(
     shape = watch.latency.repeats, max((samples.shape[1] for samples in stages.values()), default=0)
     # What was timed once has one session, which stands for the others too.
     stages = {stage: np.broadcast_to(samples, shape) for stage, samples in stages.items()}
-    stages[TOTAL] = np.sum(
-        [samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0
-    )
+    stages[TOTAL] = np.sum([samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0)
     if generator is not None and (assumed := generator.assumed_answer_ms) is not None:
         stages[GENERATE] = np.full(shape, assumed)
     if GENERATE in stages:
@@ -195,9 +193,7 @@ class SweepRunAttempt(RunAttempt):
 
     plan: SweepPlan
 
-    def __init__(
-        self, *inherited: Any, command: str, parts: OpenedSweepParts, prices: PriceList, force: bool
-    ) -> None:
+    def __init__(self, *inherited: Any, command: str, parts: OpenedSweepParts, prices: PriceList, force: bool) -> None:
         super().__init__(*inherited, command=command)
         self.parts, self.prices, self.force = parts, prices, force
         self.done_now = 0
@@ -249,9 +245,7 @@ class SweepRunAttempt(RunAttempt):
         for cell in cells:
             if self._fits_memory_limit(cell, bench, None):
                 self._measure_cell(
-                    cell,
-                    nullcontext(WordSearchMeasurer(bench, self.watch)),
-                    ComputedAndCachedCounter(self.parts),
+                    cell, nullcontext(WordSearchMeasurer(bench, self.watch)), ComputedAndCachedCounter(self.parts)
                 )
 
     def _measure_retriever_cells(self, bench: ChunkedDatasetEvaluation, cells: Sequence[RunCell]) -> None:
@@ -262,9 +256,7 @@ class SweepRunAttempt(RunAttempt):
                 continue
             counting = ComputedAndCachedCounter(self.parts)
             try:
-                asked = RetrieverListEvaluation.of(
-                    bench, self.watch, systems[cell.job.head.encoder], self.folder
-                )
+                asked = RetrieverListEvaluation.of(bench, self.watch, systems[cell.job.head.encoder], self.folder)
             except (Exception, SystemExit) as error:
                 # A library that calls sys.exit must not end the run.
                 self._record_cell_error(cell, error, 0.0)
@@ -285,13 +277,9 @@ class SweepRunAttempt(RunAttempt):
             self._record_all_cells_failed(cells, error)
             return
         for cell in cells:
-            self._measure_cell(
-                cell, self._open_indexed_bench(cell.job, encoded, counting), counting, encoded.warnings
-            )
+            self._measure_cell(cell, self._open_indexed_bench(cell.job, encoded, counting), counting, encoded.warnings)
 
-    def _fits_memory_limit(
-        self, cell: RunCell, bench: ChunkedDatasetEvaluation, encoder: SweepEncoder | None
-    ) -> bool:
+    def _fits_memory_limit(self, cell: RunCell, bench: ChunkedDatasetEvaluation, encoder: SweepEncoder | None) -> bool:
         """Say whether the cell keeps the promise of memory, if there is one; it has failed otherwise."""
         job: SweepCellJob = cell.job
         try:
@@ -338,9 +326,7 @@ class SweepRunAttempt(RunAttempt):
                 )
         except _UnfitVectors as error:
             # The combination makes no sense, and nothing has failed.
-            measured = MeasuredCellStacks(
-                (), tuple(self._list_stacks_as_skipped(job, str(error), failed=False))
-            )
+            measured = MeasuredCellStacks((), tuple(self._list_stacks_as_skipped(job, str(error), failed=False)))
         except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server_index(job.head.index):
@@ -358,9 +344,7 @@ class SweepRunAttempt(RunAttempt):
         self.parts.check("index", job.head.index)
         folder = find_kept_indexes_folder()
         try:
-            bench = EncodedVectorIndexMeasurement.of(
-                encoded, job.head.dims, job.head.index, self.watch, folder
-            )
+            bench = EncodedVectorIndexMeasurement.of(encoded, job.head.dims, job.head.index, self.watch, folder)
         except UsageError as error:
             raise _UnfitVectors(error.message) from error
         counting.index(bench.index.facts)
@@ -407,15 +391,11 @@ class SweepRunAttempt(RunAttempt):
         """Write what follows from all that is measured, whatever has happened."""
         self.parts.close()
         self.accounts.spending.close()
-        done = len(self.records) == len(self.plan.cells) and all(
-            record.done for record in self.records.values()
-        )
+        done = len(self.records) == len(self.plan.cells) and all(record.done for record in self.records.values())
         self.write_manifest("finished" if done else "partial")
         sweep = read_sweep_measurements(self.folder.path)
         self.folder.write_results(
-            make_findings_result_rows(compute_and_write_findings(sweep, self.folder.path))
-            if sweep.measured
-            else ()
+            make_findings_result_rows(compute_and_write_findings(sweep, self.folder.path)) if sweep.measured else ()
         )
         matrices = make_sweep_question_matrices(sweep, self.folder, self.plan.cells, self.plan.collections)
         write_question_matrices(self.folder.path, list(matrices))
@@ -487,13 +467,9 @@ def measure_sweep_stacks(  # noqa: PLR0913 - the arguments of a user
     `max_usd`.
     """
     request = (
-        parse_sweep_request(config)
-        if isinstance(config, Mapping)
-        else read_sweep_request_from_config(Path(config))
+        parse_sweep_request(config) if isinstance(config, Mapping) else read_sweep_request_from_config(Path(config))
     )
-    request = override_sweep_request(
-        request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules
-    )
+    request = override_sweep_request(request, limit=limit, seed=seed, datasets=datasets, retrievers=retrievers, **rules)
     return SweepProtocol(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
@@ -510,8 +486,7 @@ def override_sweep_request(
     """The request with what is given (not None) in place of the config's; with `exclude_self` in all datasets, and with
     `retrievers` beside the config's. Paths of `datasets` start from the folder that is worked in."""
     named = tuple(
-        DatasetEntry(str(Path(dataset).absolute()) if Path(dataset).exists() else dataset)
-        for dataset in datasets
+        DatasetEntry(str(Path(dataset).absolute()) if Path(dataset).exists() else dataset) for dataset in datasets
     )
     entries = tuple(
         replace(entry, exclude_self=entry.exclude_self or exclude_self) for entry in named or request.datasets
@@ -545,9 +520,7 @@ class SweepProtocol(EvaluationProtocol):
             raise UsageError(f"{folder.path} contains a different kind of run.", mend="Choose another --out.")
         super().check(folder, request)
 
-    def plan_run(
-        self, request: SweepRequest, cache: Path | None = None, ledger: Ledger | None = None
-    ) -> SweepPlan:
+    def plan_run(self, request: SweepRequest, cache: Path | None = None, ledger: Ledger | None = None) -> SweepPlan:
         """Plan the run: open the models, and make a cell of the stacks that share an index."""
         del cache
         self.prices = make_price_list(request)

@@ -75,19 +75,13 @@ class RetrieverListEvaluation(RagStackMeasurer):
 
     @classmethod
     def of(
-        cls,
-        bench: ChunkedDatasetEvaluation,
-        watch: QueryLatencyRecorder,
-        system: PlannedSystem,
-        folder: RunFolder,
+        cls, bench: ChunkedDatasetEvaluation, watch: QueryLatencyRecorder, system: PlannedSystem, folder: RunFolder
     ) -> RetrieverListEvaluation:
         """Ask what has no answer yet; answers are kept in the sweep's folder. ModelError where it answers nothing, or
         fails on too many queries."""
         collection, request = bench.collection, bench.parts.request
         texts = dict(zip(collection.query_ids, collection.queries, strict=True))
-        asked = QuestionsToAsk(
-            texts, compute_retrieval_depth(request) + bench.extra_search_depth, request.seed
-        )
+        asked = QuestionsToAsk(texts, compute_retrieval_depth(request) + bench.extra_search_depth, request.seed)
         # A folder for each dataset: the ids of queries are its own.
         place = folder.path / "asked" / slugify_name(collection.name)
         with (
@@ -103,9 +97,7 @@ class RetrieverListEvaluation(RagStackMeasurer):
             made = cls(bench, watch, runs[0])
         if len(made.run.failed) > MOST_LOST * len(texts):
             reason = next(iter(made.run.failed.values()))
-            raise ModelError(
-                f"{system.name} failed on {len(made.run.failed):,} of {len(texts):,} queries: {reason}."
-            )
+            raise ModelError(f"{system.name} failed on {len(made.run.failed):,} of {len(texts):,} queries: {reason}.")
         return made
 
     @property
@@ -124,9 +116,7 @@ class RetrieverListEvaluation(RagStackMeasurer):
         passages = self.bench.passages
         texts = dict(zip(passages.ids, passages.texts, strict=True))
         queries = dict(zip(self.bench.collection.query_ids, self.bench.queries, strict=True))
-        ranked = rank_passages_by_question(
-            read_run_entries(self.run.path, known=AnswerTextMatcher(texts, queries))
-        )
+        ranked = rank_passages_by_question(read_run_entries(self.run.path, known=AnswerTextMatcher(texts, queries)))
         places = {key: place for place, key in enumerate(passages.ids)}
         total = sum(map(len, ranked.values()))
         unknown = sum(doc not in places for hits in ranked.values() for doc, _ in hits)
@@ -150,11 +140,7 @@ class RetrieverListEvaluation(RagStackMeasurer):
 
     def compute_routing_signals(self, configuration: StackConfiguration) -> dict[str, NDArray[np.float64]]:
         """Compute the margin of the retriever's scores."""
-        return {
-            "margin": compute_margins_of_first_over_tenth(
-                [scores for _, scores in self.candidates(configuration)]
-            )
-        }
+        return {"margin": compute_margins_of_first_over_tenth([scores for _, scores in self.candidates(configuration)])}
 
     def time_candidate_stages(self, configuration: StackConfiguration) -> Names:
         """Take the time of the whole retriever, as it was when it was asked."""

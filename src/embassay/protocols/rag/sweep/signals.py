@@ -26,11 +26,7 @@ from embassay.protocols.rag.probes.bundles import (
 )
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
-from embassay.protocols.rag.probes.questions import (
-    LEVELS,
-    add_small_talk_to_question,
-    read_small_talk_phrases,
-)
+from embassay.protocols.rag.probes.questions import LEVELS, add_small_talk_to_question, read_small_talk_phrases
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
@@ -111,10 +107,7 @@ def read_author_names_by_query(path: Path) -> Mapping[str, tuple[AuthorName, str
             raise make_missing_column_error(source, "author" if column in ("given", "family") else column)
     named_by: dict[str, tuple[AuthorName, str]] = {}
     for row in source.rows(("query_id", *named, *(["topic"] if "topic" in columns else []))):
-        key, author = (
-            read_row_id(row, "query_id"),
-            " ".join(read_row_id(row, column).strip() for column in named),
-        )
+        key, author = (read_row_id(row, "query_id"), " ".join(read_row_id(row, column).strip() for column in named))
         if key in named_by:
             raise make_cell_error(row, "query_id", "each query once")
         given, _, family = author.strip().rpartition(" ")
@@ -151,9 +144,7 @@ def measure_name_margin_changes(
     changes = np.full(len(queries), np.nan)
     if not rows:
         return changes
-    of = [
-        _make_name_probe_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()
-    ]
+    of = [_make_name_probe_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
     before = _compute_right_author_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
     after = _compute_right_author_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -179,17 +170,13 @@ def _make_name_probe_bundle(
     first, second, third = (others[place] for place in chosen)
     topic = topic or " ".join(form.replace("{A}", " ").split())
     other = next(candidate for candidate in bundled.topics if candidate != topic)
-    return NameProbeQuerySpecification(
-        row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0]
-    )
+    return NameProbeQuerySpecification(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
 
 
 def _compute_right_author_margins(written: Sequence[BundleQueryAndPassages], embed: Embed) -> Floats:
     asked = embed([text.query for text in written], "query")
     cosines = [
-        np.einsum(
-            "qd,qd->q", asked, embed([text.passages[place] for text in written], "document"), dtype=np.float64
-        )
+        np.einsum("qd,qd->q", asked, embed([text.passages[place] for text in written], "document"), dtype=np.float64)
         for place in range(3)
     ]
     return np.asarray(cosines[0] - np.maximum(cosines[1], cosines[2]))

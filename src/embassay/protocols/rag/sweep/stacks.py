@@ -240,9 +240,7 @@ class MeasuredCellStacks:
     skipped: tuple[SkippedStack, ...] = ()
 
 
-def write_measured_cell(
-    folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCellStacks
-) -> None:
+def write_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str], found: MeasuredCellStacks) -> None:
     """Write what a measured cell holds; the cell's own record comes after."""
     if found.stacks:
         write_file_atomically(
@@ -270,9 +268,7 @@ def read_measured_cell(folder: RunFolder, cell: RunCell, queries: Sequence[str])
             SkippedStack(**{**left, "configuration": StackConfiguration(**left["configuration"])})
             for left in plain["skipped"]
         )
-        return MeasuredCellStacks(
-            tuple(_parse_stored_stack(stack, values) for stack in plain["stacks"]), skipped
-        )
+        return MeasuredCellStacks(tuple(_parse_stored_stack(stack, values) for stack in plain["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -301,9 +297,7 @@ def _stack_as_plain_values(stack: MeasuredStackArrays) -> dict[str, Any]:
     }
 
 
-def _parse_stored_stack(
-    plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]
-) -> MeasuredStackArrays:
+def _parse_stored_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> MeasuredStackArrays:
     configuration = StackConfiguration(**plain["configuration"])
     own = values[configuration.id]
 

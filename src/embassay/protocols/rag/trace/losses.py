@@ -224,9 +224,7 @@ def _estimate_passages_lost_in_stage(
     if np.isnan(low):
         # None, or all: questions are what there are so many of.
         low, high = compute_clopper_pearson(share * len(table), len(table), 0.95)
-        return StagePassageLoss(
-            stage, tag, lost, Estimate(share, low, high, n, "Clopper-Pearson over questions")
-        )
+        return StagePassageLoss(stage, tag, lost, Estimate(share, low, high, n, "Clopper-Pearson over questions"))
     return StagePassageLoss(stage, tag, lost, Estimate(share, low, high, n, "bootstrap over questions"))
 
 
@@ -277,17 +275,11 @@ def _is_rank_within(rank: int | None, most: int) -> bool:
     return rank is not None and rank <= most
 
 
-def _count_passages_by_finding_searches(
-    pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]
-) -> dict[str, int]:
+def _count_passages_by_finding_searches(pipeline: RetrievalPipeline, rows: Sequence[PassageTrace]) -> dict[str, int]:
     """Count passages by the names of the searches that found them, joined by " + "."""
     counts: dict[str, int] = {}
     for row in rows:
-        finders = [
-            search.name
-            for search, rank in zip(pipeline.searches, row.ranks, strict=False)
-            if rank is not None
-        ]
+        finders = [search.name for search, rank in zip(pipeline.searches, row.ranks, strict=False) if rank is not None]
         name = " + ".join(finders)
         counts[name] = counts.get(name, 0) + 1
     return dict(sorted(counts.items(), key=lambda item: -item[1]))

@@ -37,16 +37,10 @@ class PipelineTraceRequest:
         "Grade map of --qrels: binary, trec3, cranfield, or value=grade,...; grades 4 and 5 count as needed.",
         group=DATA,
     )
-    queries: str = option(
-        "", "The questions with their `tags`, to report losses by tag.", value="FILE", group=DATA
-    )
+    queries: str = option("", "The questions with their `tags`, to report losses by tag.", value="FILE", group=DATA)
     mapping: Mapping[str, str] = redeclare_option(RunRequest, "mapping")
     dataset: str = option(
-        "",
-        "A dataset, instead of files; the lists are made with -s.",
-        name="--dataset -d",
-        value="DATASET",
-        group=DATA,
+        "", "A dataset, instead of files; the lists are made with -s.", name="--dataset -d", value="DATASET", group=DATA
     )
     encoder: str = option("", "With -d: the system for vector search.", name="--system -s", group=SYSTEMS)
     reranker: str = option("", "With -d: the reranker.", value="RERANKER", group=SYSTEMS)
@@ -61,13 +55,10 @@ class PipelineTraceRequest:
         if self.dataset:
             if self.searches or self.stages or self.qrels:
                 raise UsageError(
-                    "A dataset and files cannot be combined.",
-                    mend="Give -d with -s, or --search, --stage and --qrels.",
+                    "A dataset and files cannot be combined.", mend="Give -d with -s, or --search, --stage and --qrels."
                 )
             if not self.encoder:
-                raise UsageError(
-                    "No system was given to search the dataset.", mend="Add -s SYSTEM, such as -s minilm."
-                )
+                raise UsageError("No system was given to search the dataset.", mend="Add -s SYSTEM, such as -s minilm.")
             return
         if not self.searches or not self.qrels:
             raise UsageError(

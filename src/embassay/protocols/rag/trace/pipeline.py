@@ -60,8 +60,7 @@ def run_pipeline_trace(
 def read_retrieval_pipeline(request: PipelineTraceRequest) -> tuple[RetrievalPipeline, Needed]:
     """Read the lists in files, and what their questions need: passages of grade 4 or 5."""
     searches, stages = (
-        tuple(_read_list_after_stage(given, request) for given in files)
-        for files in (request.searches, request.stages)
+        tuple(_read_list_after_stage(given, request) for given in files) for files in (request.searches, request.stages)
     )
     needed = read_needed_passages(Path(request.qrels), request.mapping, request.grades)
     pipeline = RetrievalPipeline(searches, stages, request.passages)
@@ -123,10 +122,7 @@ def read_collection_of_trace_request(request: PipelineTraceRequest) -> TraceQues
 
 
 def run_retrieval_pipeline(
-    request: PipelineTraceRequest,
-    ledger: Ledger,
-    listener: SilentListener | None = None,
-    kept: Path | None = None,
+    request: PipelineTraceRequest, ledger: Ledger, listener: SilentListener | None = None, kept: Path | None = None
 ) -> tuple[RetrievalPipeline, Needed]:
     """Search a dataset by words and by vectors, fuse by reciprocal ranks, cut at `k`, and rerank. What a reranker has
     ordered is kept in the file `kept`, where the same request goes on."""
@@ -146,22 +142,14 @@ def run_retrieval_pipeline(
     if request.reranker:
         reranker = open_reranker(request.reranker, ledger=ledger, tokenizer=tokenizer, seed=request.seed)
         listener.stage(f"reranking by {request.reranker}", len(cut), "questions")
-        stages.append(
-            StageDocumentLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener))
-        )
+        stages.append(StageDocumentLists("reranked", _rerank_all_questions(reranker, collection, cut, kept, listener)))
     searches: list[tuple[str, Lists]] = [("words", words), ("vectors", vectors)]
-    pipeline = RetrievalPipeline(
-        tuple(starmap(StageDocumentLists, searches)), tuple(stages), request.passages
-    )
+    pipeline = RetrievalPipeline(tuple(starmap(StageDocumentLists, searches)), tuple(stages), request.passages)
     return pipeline, collection.needed
 
 
 def _rerank_all_questions(
-    reranker: Reranker,
-    collection: TraceQuestionsAndPassages,
-    cut: Lists,
-    kept: Path | None,
-    listener: SilentListener,
+    reranker: Reranker, collection: TraceQuestionsAndPassages, cut: Lists, kept: Path | None, listener: SilentListener
 ) -> dict[str, Sequence[str]]:
     """Rerank each question's passages, asking only for orders that `kept` does not have."""
     order = {} if kept is None else _read_stored_stage_orders(kept)

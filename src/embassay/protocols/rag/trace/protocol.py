@@ -10,13 +10,7 @@ from embassay.errors import DataError
 from embassay.limits import parse_json_written_by_embassay, read_bounded_file
 from embassay.protocols.kernel.outcome import make_manifest_of_file_based_run
 from embassay.protocols.kernel.session import SilentListener, check_same_run_arguments, open_spending_ledger
-from embassay.protocols.kernel.tables import (
-    ColumnTable,
-    number_column,
-    text,
-    whole_number_column,
-    write_tables,
-)
+from embassay.protocols.kernel.tables import ColumnTable, number_column, text, whole_number_column, write_tables
 from embassay.protocols.rag.trace.losses import TracedPipelineLosses, estimate_prompt_share
 from embassay.protocols.rag.trace.options import PipelineTraceRequest
 from embassay.protocols.rag.trace.pipeline import read_collection_of_trace_request, run_pipeline_trace
@@ -142,12 +136,5 @@ def _make_trace_manifest(
         "warnings": [],
     }  # fmt: skip
     return make_manifest_of_file_based_run(
-        folder,
-        PROTOCOL,
-        command,
-        request.as_dict(),
-        systems=systems,
-        datasets=[dataset],
-        cells=[cell],
-        kind=TASK,
+        folder, PROTOCOL, command, request.as_dict(), systems=systems, datasets=[dataset], cells=[cell], kind=TASK
     )

@@ -76,9 +76,7 @@ def render_annotator_page(title: str, csrf: str) -> str:
     """The page behind an annotator's link, `/a/TOKEN/`: `title` is the study's name, `csrf` goes back with every
     change as the header X-CSRF-Token. Scripts and style are linked as `../../static/`."""
     scripts = [path.name for path in order_script_modules(STATIC)]
-    return (
-        make_page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
-    )
+    return make_page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
 
 
 @lru_cache(maxsize=1)
@@ -106,9 +104,7 @@ def write_annotator_file(study: Path, annotator: str, out: Path, *, adjudicates:
             f"{annotator!r} is not a valid annotator name.",
             mend="Use only letters, digits, dots, dashes and underscores.",
         )
-    write_file_atomically(
-        out, render_annotator_html_page(read_study(study), annotator, adjudicates=adjudicates)
-    )
+    write_file_atomically(out, render_annotator_html_page(read_study(study), annotator, adjudicates=adjudicates))
     return out
 
 

@@ -48,18 +48,13 @@ def render_board_page(board: Leaderboard | None, boards: BoardList, *, base: str
     """The page of a board, or of a folder that has none yet. `base` stands before every address."""
     if board is None:
         return _render_template("empty.html", boards=boards, base=base)
-    return _render_template(
-        "board.html", board=board, boards=boards, base=base, shown=arrange_board_table(board)
-    )
+    return _render_template("board.html", board=board, boards=boards, base=base, shown=arrange_board_table(board))
 
 
 def render_boards_overview(newest: Sequence[Leaderboard], boards: BoardList, *, base: str) -> str:
     """What every board of a folder says, the newest version of each; then the list of all."""
     return _render_template(
-        "overview.html",
-        newest=[(board, find_possible_leaders(board)) for board in newest],
-        boards=boards,
-        base=base,
+        "overview.html", newest=[(board, find_possible_leaders(board)) for board in newest], boards=boards, base=base
     )
 
 

@@ -95,9 +95,7 @@ def find_possible_leaders(board: Leaderboard) -> PossibleLeaders:
     where it is first in at least 95 of 100 resamples, which is what being clearly first in 80 takes."""
     column = next((column for column in board.columns if column.key == board.lead), None)
     ranks, best = board.ranks.get(board.lead, ()), board.best.get(board.lead, ())
-    ranked = [
-        system for system in board.systems if system.group == "" and ranks and ranks[system.index] is not None
-    ]
+    ranked = [system for system in board.systems if system.group == "" and ranks and ranks[system.index] is not None]
     if column is None or not ranked:
         return PossibleLeaders((), "", None, column, None)
     first = ranked[0].index
@@ -106,9 +104,7 @@ def find_possible_leaders(board: Leaderboard) -> PossibleLeaders:
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
     few = note_few_items(count_items_behind_rank(board, column, cell))
-    return PossibleLeaders(
-        tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few
-    )
+    return PossibleLeaders(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
 
 
 def _column_scale(board: Leaderboard, column: BoardColumn | None) -> LinearScale:
@@ -212,8 +208,9 @@ KINDS = {
 def format_count_of_hundred_resamples(share: float) -> str:
     """Of 100 resamples, rounded down; `over 99` from 99.5.
 
-    >>> format_count_of_hundred_resamples(0.999), format_count_of_hundred_resamples(0.876),
-    format_count_of_hundred_resamples(1.0) ('over 99', '87', 'over 99')
+    >>> format_count_of_hundred_resamples(0.999), format_count_of_hundred_resamples(
+    ...     0.876), format_count_of_hundred_resamples(1.0)
+    ('over 99', '87', 'over 99')
     """
     return "over 99" if share >= 0.995 else str(int(100 * share + 1e-9))
 
@@ -283,19 +280,13 @@ def system_facts(known: SystemFacts) -> list[tuple[str, str]]:
         ("Input limit", known.max_tokens is not None and f"{numbers.format_count(known.max_tokens)} tokens"),
         ("Parameters", known.parameters is not None and format_parameter_count(known.parameters)),
         ("Memory for weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
-        (
-            "Memory for vectors of a million texts",
-            known.vectors_mb is not None and format_megabytes(known.vectors_mb),
-        ),
+        ("Memory for vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
         ("Memory for the index", known.index_mb is not None and format_megabytes(known.index_mb)),
         ("Price per million tokens", _format_money_if_known(known.usd_per_million_tokens)),
         ("Price per thousand queries", _format_money_if_known(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.format_duration(seconds)),
         ("Time on this board", known.seconds is not None and numbers.format_duration(known.seconds)),
-        (
-            "Texts per second",
-            known.texts_per_second is not None and format_texts_per_second(known.texts_per_second),
-        ),
+        ("Texts per second", known.texts_per_second is not None and format_texts_per_second(known.texts_per_second)),
         ("Licence", known.licence),
         ("Last check", known.last_check),
     )

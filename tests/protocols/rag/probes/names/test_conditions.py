@@ -32,9 +32,7 @@ OTHERS = (AuthorName("Bob", "Hill"), AuthorName("Eve", "Stone"), AuthorName("Jea
 
 def bundle(lang: Lang = "en", author: AuthorName = ALICE, index: int = 7) -> NameProbeQuerySpecification:
     topic, other = ("Y", "Z") if lang == "en" else ("Forêt", "Œuvre")
-    return NameProbeQuerySpecification(
-        index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0]
-    )
+    return NameProbeQuerySpecification(index, lang, author, OTHERS, topic, other, QUERIES[lang][0], TITLES[lang][0])
 
 
 def written(condition: str, one: NameProbeQuerySpecification, seed: int = 12345) -> tuple[str, ...]:
@@ -91,10 +89,7 @@ def test_near_misses_change_the_impostors_only() -> None:
     assert authors == ["Alice Dupont", "Alice Fupont", "Alide Duqont", "Alice Dupont", "Aloce Fupunt"]
 
 
-@given(
-    st.text(st.characters(categories=["Lu", "Ll"], max_codepoint=0x24F), min_size=4, max_size=20),
-    st.integers(1, 3),
-)
+@given(st.text(st.characters(categories=["Lu", "Ll"], max_codepoint=0x24F), min_size=4, max_size=20), st.integers(1, 3))
 def test_a_near_miss_is_as_near_as_it_says(name: str, distance: int) -> None:
     name = unicodedata.normalize("NFC", name)
     assert Levenshtein.distance(name, misspell_name(name, distance)) == distance
@@ -111,31 +106,21 @@ def test_labels_positions_and_orders() -> None:
     assert written("remove_label", bundle("fr"))[1] == "Article de recherche : « Forêt ». Alice Dupont."
     assert written("author_position_shift", bundle())[1] == "Author: Alice Dupont. Research paper: 'Y'."
     assert (
-        written("author_position_shift", bundle("fr"))[1]
-        == "Auteur : Alice Dupont. Article de recherche : « Forêt »."
+        written("author_position_shift", bundle("fr"))[1] == "Auteur : Alice Dupont. Article de recherche : « Forêt »."
     )
     query, first, *_ = written("name_order_inversion", bundle())
-    assert (query, first) == (
-        "Which works by Alice Dupont on Y?",
-        "Research paper: 'Y'. Author: Dupont, Alice.",
-    )
+    assert (query, first) == ("Which works by Alice Dupont on Y?", "Research paper: 'Y'. Author: Dupont, Alice.")
 
 
 def test_initials_case_and_accents() -> None:
     query, first, *_ = written("initials_form", bundle(author=JEAN))
-    assert (query, first) == (
-        "Which works by J.-P. Martin on Y?",
-        "Research paper: 'Y'. Author: J.-P. Martin.",
-    )
+    assert (query, first) == ("Which works by J.-P. Martin on Y?", "Research paper: 'Y'. Author: J.-P. Martin.")
     query, first, *_, last = written("case_punct_perturb", bundle())
     assert query == "Which works by ALICE DUPONT on Y?"
     assert first.endswith("Author: ALICE DUPONT.")
     assert last.endswith("Author: Jean Pierre O'Neil.")
     assert remove_diacritics("Forêt, œuvre, Élodie") == "Foret, œuvre, Elodie"
-    assert (
-        written("strip_diacritics", bundle("fr"))[1]
-        == "Article de recherche : « Foret ». Auteur : Alice Dupont."
-    )
+    assert written("strip_diacritics", bundle("fr"))[1] == "Article de recherche : « Foret ». Auteur : Alice Dupont."
     assert written("strip_diacritics", bundle(author=AuthorName("Élodie", "Noël"))) == written(
         "base", bundle(author=AuthorName("Élodie", "Noël"))
     )
@@ -144,9 +129,7 @@ def test_initials_case_and_accents() -> None:
 def test_unicode_is_stressed_in_the_passages_only() -> None:
     query, first, *_ = written("unicode_normalization_stress", bundle("fr", AuthorName("Élodie", "Noël")))
     assert query == unicodedata.normalize("NFC", query)
-    assert first == unicodedata.normalize(
-        "NFD", "Article de recherche\u202f: « Forêt ». Auteur\u202f: Élodie Noël."
-    )
+    assert first == unicodedata.normalize("NFD", "Article de recherche\u202f: « Forêt ». Auteur\u202f: Élodie Noël.")
     english = written("unicode_normalization_stress", bundle())[1]
     assert english == "Research paper\u202f: 'Y'. Author\u202f: Alice Dupont."
 

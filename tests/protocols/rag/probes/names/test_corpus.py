@@ -22,10 +22,7 @@ def test_grades_follow_author_and_topic() -> None:
     for q, bundle in enumerate(BY_RUN[0]):
         for text, grade in zip(passages, CORPUS.grades[q], strict=True):
             author, topic = f" {bundle.author.name}." in text, f"'{bundle.topic}'" in text
-            assert (
-                grade
-                == {(True, True): 5, (True, False): 3, (False, True): 2, (False, False): 1}[author, topic]
-            )
+            assert grade == {(True, True): 5, (True, False): 3, (False, True): 2, (False, False): 1}[author, topic]
     assert len(queries) == 4
     assert all(bundle.topic in text for own in queries for bundle, text in zip(BY_RUN[0], own, strict=True))
 

@@ -20,9 +20,7 @@ cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 
 def test_the_worked_example() -> None:
     found = compute_right_passage_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
-    assert [float(part[0]) for part in (found.name, found.topic, found.both)] == pytest.approx(
-        [0.13, 0.29, 0.46]
-    )
+    assert [float(part[0]) for part in (found.name, found.topic, found.both)] == pytest.approx([0.13, 0.29, 0.46])
 
 
 def test_run_means() -> None:
@@ -42,9 +40,7 @@ def test_the_example_of_changes() -> None:
 @given(cosines)
 def test_impostors_in_either_order_leave_the_margin(similarities: np.ndarray) -> None:
     swapped = similarities[:, [0, 2, 1, 3, 4]]
-    assert np.array_equal(
-        compute_right_passage_margins(similarities).name, compute_right_passage_margins(swapped).name
-    )
+    assert np.array_equal(compute_right_passage_margins(similarities).name, compute_right_passage_margins(swapped).name)
 
 
 def test_negative_and_tiny_margins_have_no_percentage() -> None:
@@ -56,10 +52,7 @@ def test_negative_and_tiny_margins_have_no_percentage() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [
-        lambda: compute_right_passage_margins(np.zeros((2, 4))),
-        lambda: measure_margin_change(np.zeros(2), np.zeros(3)),
-    ],
+    [lambda: compute_right_passage_margins(np.zeros((2, 4))), lambda: measure_margin_change(np.zeros(2), np.zeros(3))],
 )
 def test_shapes_that_do_not_fit(wrong: object) -> None:
     with pytest.raises(UsageError):

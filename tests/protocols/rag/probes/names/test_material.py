@@ -9,11 +9,7 @@ from typing import get_args
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.probes.bundles import (
-    Lang,
-    make_name_probe_bundles,
-    make_or_read_authors_and_topics,
-)
+from embassay.protocols.rag.probes.bundles import Lang, make_name_probe_bundles, make_or_read_authors_and_topics
 
 
 @pytest.mark.parametrize("lang", get_args(Lang))

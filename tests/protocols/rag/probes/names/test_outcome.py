@@ -14,15 +14,11 @@ from embassay.text import open_tokenizer
 CONTEXT = SharedResamplesContext("bundled-en", open_tokenizer("words"), 1, 500)
 
 
-def rows(
-    name: np.ndarray, topic: np.ndarray | None = None, **retrieval: np.ndarray
-) -> dict[tuple[str, str], Score]:
+def rows(name: np.ndarray, topic: np.ndarray | None = None, **retrieval: np.ndarray) -> dict[tuple[str, str], Score]:
     """Rows by variant and measure, of (conditions, runs, queries)."""
     conditions = ["base", "gibberish_name", "initials_form"][: len(name)]
     topic = np.ones_like(name) if topic is None else topic
-    found = names.build_name_probe_outcome(
-        conditions, RightPassageMargins(name, topic, topic), retrieval, CONTEXT
-    )
+    found = names.build_name_probe_outcome(conditions, RightPassageMargins(name, topic, topic), retrieval, CONTEXT)
     return {(one.variant, one.measure): one for one in found.scores}
 
 
@@ -97,14 +93,7 @@ def test_links_find_what_is_there() -> None:
     """Recall that falls with the margin correlates over queries and over conditions."""
     rng = np.random.default_rng(3)
     name = rng.uniform(0.2, 0.4, (6, 1, 60)) - np.linspace(0, 0.2, 6)[:, None, None]
-    conditions = [
-        "base",
-        "hard_name_mask",
-        "gibberish_name",
-        "remove_label",
-        "initials_form",
-        "case_punct_perturb",
-    ]
+    conditions = ["base", "hard_name_mask", "gibberish_name", "remove_label", "initials_form", "case_punct_perturb"]
     found = names.build_name_probe_outcome(
         conditions, RightPassageMargins(name, name, name), {"N-Recall4+@10": name}, CONTEXT
     )

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.questions import (
-    LEVELS,
-    Lang,
-    add_small_talk_to_question,
-    read_small_talk_phrases,
-)
+from embassay.protocols.rag.probes.questions import LEVELS, Lang, add_small_talk_to_question, read_small_talk_phrases
 
 
 @given(st.text(min_size=1), st.sampled_from(range(5)), st.sampled_from(get_args(Lang)), st.integers(0, 9))
@@ -42,8 +37,7 @@ def test_every_part_has_several_phrases_and_all_are_used(lang: Lang) -> None:
     for part, own in bank.items():
         assert len(set(own)) == len(own) >= 6, part
     used = {
-        add_small_talk_to_question("Why?", 1, lang=lang, seed=1, key=str(i)).removesuffix(" Why?")
-        for i in range(200)
+        add_small_talk_to_question("Why?", 1, lang=lang, seed=1, key=str(i)).removesuffix(" Why?") for i in range(200)
     }
     assert used == set(bank["greeting"])
 

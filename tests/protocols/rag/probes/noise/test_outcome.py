@@ -14,9 +14,7 @@ from embassay.text import open_tokenizer
 
 CONTEXT = SharedResamplesContext("bundled-en", open_tokenizer("words"), 1, 500)
 IDS = tuple(f"q{i}" for i in range(12))
-VARIANTS = [
-    QuestionWordingsAtNoiseLevel(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)
-]
+VARIANTS = [QuestionWordingsAtNoiseLevel(level, rewriter, ()) for rewriter in ("", "rules") for level in range(5)]
 
 
 def rows(cosines: np.ndarray, recall: np.ndarray | None = None) -> dict[tuple[str, str], Score]:

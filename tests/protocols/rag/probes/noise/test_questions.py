@@ -36,9 +36,7 @@ def test_bundled_questions_have_a_need_and_a_collection(lang: str, need: str) ->
     assert (own.dataset, own.role, len(own)) == (f"bundled-{lang}", "query", 9)
     assert all(text.startswith(need) for text in own.references)
     assert own.counts()[:, 4].min() >= 1
-    passage = load_noise_probe_questions(
-        NoiseRequest(("bm25",), queries=9, reference="passage"), "bundled", lang
-    )  # type: ignore[arg-type]
+    passage = load_noise_probe_questions(NoiseRequest(("bm25",), queries=9, reference="passage"), "bundled", lang)  # type: ignore[arg-type]
     assert passage.role == "document"
     for q, text in enumerate(passage.references):
         assert own.grades[q][own.corpus.index(text)] == 5
@@ -69,9 +67,7 @@ def test_grades_of_binary_and_graded_judgements(tmp_path: Path) -> None:
     assert found[three].grades == ({0: 5, 1: 3}, {2: 4})
     assert found[four].grades == ({0: 5, 1: 2}, {2: 4})
     assert "0 is 1, 1 is 5" in found[binary].warnings[-1]
-    told = load_noise_probe_questions(
-        NoiseRequest(("bm25",), datasets=(three,), grades="1=2,2=3,3=4"), three, "en"
-    )
+    told = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(three,), grades="1=2,2=3,3=4"), three, "en")
     assert told.grades == ({0: 4, 1: 2}, {2: 3})
     assert found[binary].top(np.array([[1, 5, -1], [2, 0, 1]])).tolist() == [[1, 0, -1], [5, 0, 0]]
     assert found[binary].counts().tolist() == [[1, 0, 0, 0, 1], [0, 0, 0, 0, 1]]
@@ -81,9 +77,7 @@ def test_a_limit_draws_queries_by_their_ids(tmp_path: Path) -> None:
     source = folder(tmp_path / "many", {f"q{i}": {"d0": 1} for i in range(40)}, "en")
     some = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,), limit=5), source, "en")
     more = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,), limit=9), source, "en")
-    other = load_noise_probe_questions(
-        NoiseRequest(("bm25",), datasets=(source,), limit=5, seed=2), source, "en"
-    )
+    other = load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(source,), limit=5, seed=2), source, "en")
     assert len(some) == 5
     assert set(some.ids) < set(more.ids)
     assert some.ids != other.ids
@@ -97,13 +91,9 @@ def test_data_without_small_talk_are_refused(tmp_path: Path) -> None:
         list_probed_languages(NoiseRequest(("bm25",), datasets=(german,)), german)
     with pytest.raises(UsageError, match="--lang"):
         list_probed_languages(NoiseRequest(("bm25",), datasets=(silent,)), silent)
-    assert list_probed_languages(NoiseRequest(("bm25",), datasets=(silent,), langs=("fr",)), silent) == (
-        "fr",
-    )
+    assert list_probed_languages(NoiseRequest(("bm25",), datasets=(silent,), langs=("fr",)), silent) == ("fr",)
     english = folder(tmp_path / "english", {"q1": {"d0": 1}}, "en")
     with pytest.raises(UsageError, match="'en'"):
         list_probed_languages(NoiseRequest(("bm25",), datasets=(english,), langs=("fr",)), english)
     with pytest.raises(UsageError, match="--reference passage"):
-        load_noise_probe_questions(
-            NoiseRequest(("bm25",), datasets=(english,), reference="need"), english, "en"
-        )
+        load_noise_probe_questions(NoiseRequest(("bm25",), datasets=(english,), reference="need"), english, "en")

@@ -36,9 +36,7 @@ def test_what_is_there_is_not_asked_for_again(tmp_path: Path) -> None:
     kept = RewritingStore(tmp_path, "capitals/1")
     assert kept.complete(first, ["a", "b", "c", "a"], SilentListener(), None) == {"b": "it will not"}
     assert kept.read() == {"a": "A", "c": "C"}
-    assert (
-        RewritingStore(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], SilentListener(), None) == {}
-    )
+    assert RewritingStore(tmp_path, "capitals/1").complete(second, ["a", "b", "c"], SilentListener(), None) == {}
     assert second.asked == ["b"]
     assert kept.read() == {"a": "A", "b": "B", "c": "C"}
     assert RewritingStore(tmp_path, "other").read() == {}

@@ -12,12 +12,7 @@ from scipy.stats import kendalltau
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.ranking.bayes import BayesianRankingEngine
-from embassay.protocols.rag.ranking.engines import (
-    ENGINES,
-    BayesRankingOptions,
-    JudgeOrderAnswer,
-    PoolPassage,
-)
+from embassay.protocols.rag.ranking.engines import ENGINES, BayesRankingOptions, JudgeOrderAnswer, PoolPassage
 from embassay.randomness import make_seeded_generator
 
 N, TOP = 40, 20
@@ -58,17 +53,13 @@ def test_a_judge_without_noise_is_followed_within_24_calls(pools):
     taus = []
     for seed in range(pools):
         utilities, candidates = pool(seed)
-        taus.append(
-            tau(play(BayesianRankingEngine(), candidates, utilities, 24, seed=seed)[0].ranking(), utilities)
-        )
+        taus.append(tau(play(BayesianRankingEngine(), candidates, utilities, 24, seed=seed)[0].ranking(), utilities))
     assert np.mean(taus) >= 0.95
 
 
 def test_same_seed_same_calls_and_another_seed_others():
     utilities, candidates = pool(3)
-    runs = [
-        play(BayesianRankingEngine(), candidates, utilities, 8, noise=0.3, seed=seed) for seed in (1, 1, 2)
-    ]
+    runs = [play(BayesianRankingEngine(), candidates, utilities, 8, noise=0.3, seed=seed) for seed in (1, 1, 2)]
     assert runs[0][1] == runs[1][1] != runs[2][1]
     assert runs[0][0].ranking() == runs[1][0].ranking()
     assert runs[0][0].state() == runs[1][0].state()
@@ -128,12 +119,7 @@ def test_any_pool_and_any_answers_end_in_an_order_of_all(grades, top, batch, at_
 
 
 def test_fewer_than_a_batch_stand_by_grade_then_fusion_rank():
-    candidates = [
-        PoolPassage("a", 3, 2),
-        PoolPassage("b", 5, 4),
-        PoolPassage("c", 3, 1),
-        PoolPassage("d", 1, 3),
-    ]
+    candidates = [PoolPassage("a", 3, 2), PoolPassage("b", 5, 4), PoolPassage("c", 3, 1), PoolPassage("d", 1, 3)]
     ranker = BayesianRankingEngine().start(candidates, query="q", top=TOP, seed=1)
     assert ranker.propose_batches() == []
     assert ranker.ranking().order == (1, 2, 0, 3)
@@ -149,10 +135,7 @@ def test_grades_come_first_until_a_judge_was_asked():
 def test_without_grades_a_third_more_is_asked():
     _, graded = pool(7)
     _, bare = pool(7, graded=False)
-    caps = [
-        BayesianRankingEngine().start(one, query="q", top=TOP, seed=1).state()["cap"]
-        for one in (graded, bare)
-    ]
+    caps = [BayesianRankingEngine().start(one, query="q", top=TOP, seed=1).state()["cap"] for one in (graded, bare)]
     assert caps == [36, 48]
 
 
@@ -172,9 +155,7 @@ def test_a_bias_for_places_is_noticed():
     utilities, candidates = pool(9)
     found = []
     for bias in (0.5, 0.0):
-        ranker = BayesianRankingEngine(BayesRankingOptions(stop=False)).start(
-            candidates, query="q", top=TOP, seed=1
-        )
+        ranker = BayesianRankingEngine(BayesRankingOptions(stop=False)).start(candidates, query="q", top=TOP, seed=1)
         for _ in range(24):
             (shown,) = ranker.propose_batches()
             seen = utilities[list(shown)] + np.linspace(bias, -bias, len(shown))

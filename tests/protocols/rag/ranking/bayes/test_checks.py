@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from embassay.protocols.rag.ranking.bayes import (
-    AnswerReliabilitySums,
-    BayesianRankingEngine,
-    PoolAnswerChecks,
-)
+from embassay.protocols.rag.ranking.bayes import AnswerReliabilitySums, BayesianRankingEngine, PoolAnswerChecks
 from embassay.protocols.rag.ranking.engines import BayesRankingOptions, JudgeOrderAnswer, PoolPassage
 from embassay.randomness import make_seeded_generator
 
@@ -78,17 +74,13 @@ def test_a_claim_is_what_comes_true():
     many = AnswerReliabilitySums(answers=360, stayed=10, spread=250, circles=40, triads=3000)
     assert many.calibrate_claimed_chance(0.95, 0.1) == pytest.approx(expit(np.log(19) + 0.16 - 0.06))
     assert many.calibrate_claimed_chance(0.1, 0.1) == pytest.approx(expit(-0.7 * np.log(9) + 0.16 - 0.06))
-    assert (
-        0 < many.calibrate_claimed_chance(0.0, 0.1) < 0.1 < 0.9 < many.calibrate_claimed_chance(1.0, 0.1) < 1
-    )
+    assert 0 < many.calibrate_claimed_chance(0.0, 0.1) < 0.1 < 0.9 < many.calibrate_claimed_chance(1.0, 0.1) < 1
     assert many.calibrate_claimed_chance(0.8, 1.0) < many.calibrate_claimed_chance(0.8, 0.1)
     steady = AnswerReliabilitySums(answers=360, stayed=85, spread=250, circles=55, triads=3000)
     assert not steady.doubts(0.0)
     assert steady.calibrate_claimed_chance(0.85, 0.1) < many.calibrate_claimed_chance(0.85, 0.1) - 0.05
     sharp = AnswerReliabilitySums(answers=360, stayed=200, spread=250, circles=0, triads=3000)
-    assert sharp.calibrate_claimed_chance(0.85, 0.1) == pytest.approx(
-        many.calibrate_claimed_chance(0.85, 0.1)
-    )
+    assert sharp.calibrate_claimed_chance(0.85, 0.1) == pytest.approx(many.calibrate_claimed_chance(0.85, 0.1))
     chances = [many.calibrate_claimed_chance(chance, 0.1) for chance in np.linspace(0, 1, 21)]
     assert chances == sorted(chances)
 
@@ -97,18 +89,14 @@ def pools(seed, count=4):
     rng = make_seeded_generator(seed, "checks pools")
     utilities = rng.standard_normal((count, N))
     grades = np.clip(np.round(3 + utilities + 0.5 * rng.standard_normal((count, N))), 1, 5).astype(int)
-    return utilities, [
-        [PoolPassage(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades
-    ]
+    return utilities, [[PoolPassage(f"d{i}", int(grade), i + 1) for i, grade in enumerate(row)] for row in grades]
 
 
 def played(judge, *, stop=False):
     """The rankers of four pools that share `judge`(pool, shown, rng) -> scores of those shown, to their ends."""
     utilities, candidates = pools(3)
     engine = BayesianRankingEngine(BayesRankingOptions(stop=stop))
-    rankers = {
-        str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))
-    }
+    rankers = {str(q): engine.start(candidates[q], query=str(q), top=TOP, seed=1) for q in range(len(candidates))}
     rng = make_seeded_generator(3, "checks judge")
     going = True
     while going:
@@ -117,9 +105,7 @@ def played(judge, *, stop=False):
             calls = []
             for shown in ranker.propose_batches():
                 seen = judge(utilities[int(query)], list(shown), rng)
-                calls.append(
-                    JudgeOrderAnswer(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable")))
-                )
+                calls.append(JudgeOrderAnswer(shown, tuple(shown[k] for k in np.argsort(-seen, kind="stable"))))
             ranker.learn(calls)
             going = going or bool(calls)
         engine.share(rankers)

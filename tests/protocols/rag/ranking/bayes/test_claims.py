@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from embassay.protocols.rag.ranking.choice import (
-    estimate_agreement_of_draws_with_order,
-    estimate_chance_in_top,
-)
+from embassay.protocols.rag.ranking.choice import estimate_agreement_of_draws_with_order, estimate_chance_in_top
 
 
 def test_claims_are_means_over_draws():
@@ -29,7 +26,5 @@ def test_claims_are_means_over_draws():
 
 
 def test_where_all_are_on_top_the_set_is_right():
-    found = estimate_agreement_of_draws_with_order(
-        np.random.default_rng(13).normal(size=(20, 3)), np.arange(3), 20
-    )
+    found = estimate_agreement_of_draws_with_order(np.random.default_rng(13).normal(size=(20, 3)), np.arange(3), 20)
     assert (found.overlap, found.set_errors_at_most_0) == (1, 1)

@@ -48,12 +48,8 @@ def test_orthants_are_the_integrals():
 
 
 def test_one_condition_is_exact_and_its_far_tail_finite():
-    assert estimate_log_orthant_chance(np.array([0.3]), np.array([[2.0]])) == pytest.approx(
-        np.log(ndtr(0.3 / 2**0.5))
-    )
-    assert estimate_log_orthant_chance(np.array([-300.0]), np.array([[1.0]])) == pytest.approx(
-        -45_006.6, rel=1e-4
-    )
+    assert estimate_log_orthant_chance(np.array([0.3]), np.array([[2.0]])) == pytest.approx(np.log(ndtr(0.3 / 2**0.5)))
+    assert estimate_log_orthant_chance(np.array([-300.0]), np.array([[1.0]])) == pytest.approx(-45_006.6, rel=1e-4)
 
 
 def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():
@@ -67,9 +63,7 @@ def test_a_first_answer_is_predicted_as_by_integrating_plackett_luce():
     for order in permutations(range(3)):
         order = np.array(order)
         found = np.exp(predicted(mean, precision, order, place[order], 0.02))
-        one = [
-            np.exp(compute_answers_log_likelihood(x, order[None], place[order][None], 0.02)) for x in drawn
-        ]
+        one = [np.exp(compute_answers_log_likelihood(x, order[None], place[order][None], 0.02)) for x in drawn]
         assert found == pytest.approx(np.mean(one), rel=0.12)
         total += found
     assert total == pytest.approx(1, abs=0.01)

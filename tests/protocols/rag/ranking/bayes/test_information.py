@@ -15,10 +15,7 @@ from embassay.protocols.rag.ranking.choice import (
     measure_window_and_fisher_information,
     sample_fisher_information,
 )
-from embassay.protocols.rag.ranking.posterior import (
-    accumulate_likelihood_and_slopes,
-    compute_answers_log_likelihood,
-)
+from embassay.protocols.rag.ranking.posterior import accumulate_likelihood_and_slopes, compute_answers_log_likelihood
 
 
 def enumerated(scores, window):
@@ -28,10 +25,7 @@ def enumerated(scores, window):
     x = np.column_stack([scores, np.zeros(len(scores))])
     nowhere = np.zeros((1, m))
     chances = np.array(
-        [
-            [np.exp(compute_answers_log_likelihood(one, np.array([o]), nowhere, 0.0)) for o in orders]
-            for one in x
-        ]
+        [[np.exp(compute_answers_log_likelihood(one, np.array([o]), nowhere, 0.0)) for o in orders] for one in x]
     )
 
     def entropy(p):
@@ -42,9 +36,7 @@ def enumerated(scores, window):
     for draw in used:
         for chance, order in zip(chances[draw], orders, strict=True):
             curvature = np.zeros((x.shape[1], x.shape[1]))
-            accumulate_likelihood_and_slopes(
-                x[draw], np.array([order]), nowhere, 0.0, np.zeros(x.shape[1]), curvature
-            )
+            accumulate_likelihood_and_slopes(x[draw], np.array([order]), nowhere, 0.0, np.zeros(x.shape[1]), curvature)
             fisher += chance * curvature[np.ix_(window, window)]
     return entropy(chances.mean(axis=0)) - entropy(chances).mean(), fisher / len(used)
 
@@ -64,9 +56,7 @@ def test_information_is_that_of_all_orders(m):
 def test_information_lies_between_none_and_all():
     """Nothing of what is known, log m! of a judge without noise on scores of which nothing is known."""
     known = np.tile(np.array([400.0, 300, 200, 100, 0]), (64, 1))
-    assert measure_window_and_fisher_information(known, np.arange(5)[None])[0][0] == pytest.approx(
-        0, abs=1e-9
-    )
+    assert measure_window_and_fisher_information(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
     unknown = 100.0 * np.array(list(permutations(range(5))), dtype=float)
     assert measure_window_and_fisher_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(
         np.log(120), abs=1e-9
@@ -78,9 +68,7 @@ def test_simulated_answers_give_the_same_fisher_information():
     scores = np.tile(rng.normal(size=5), (4000, 1))
     window = np.arange(5)[None]
     _, exact = measure_window_and_fisher_information(scores[:1], window)
-    np.testing.assert_allclose(
-        sample_fisher_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03
-    )
+    np.testing.assert_allclose(sample_fisher_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03)
 
 
 def test_log_det_stays_below_what_an_order_can_tell():

@@ -33,9 +33,7 @@ def test_at_the_mode_prior_and_answers_pull_alike():
         mean, precision, orders, places = problem(sharpness)
         modes = mean[None].copy()
         for calls in range(1, len(orders) + 1):
-            learn_answer_and_return_evidence(
-                modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02
-            )
+            learn_answer_and_return_evidence(modes, mean[None], precision[None], orders[:calls], places[:calls], 0.02)
         slope, curvature = -precision * (modes[0] - mean), np.diag(precision)
         accumulate_likelihood_and_slopes(modes[0], orders, places, 0.02, slope, curvature)
         left = slope @ np.linalg.solve(curvature, slope)
@@ -64,17 +62,11 @@ def test_the_written_out_algebra_is_numpys():
     for d in (1, 2, 5, 41):
         root = rng.normal(size=(d, d))
         matrix, side = root @ root.T + np.eye(d), rng.normal(size=d)
-        factor, solved, kept = (
-            np.triu(matrix) + np.tril(np.full((d, d), np.nan), -1),
-            np.empty(d),
-            side.copy(),
-        )
+        factor, solved, kept = (np.triu(matrix) + np.tril(np.full((d, d), np.nan), -1), np.empty(d), side.copy())
         factor_cholesky_in_place(factor)
         np.testing.assert_allclose(np.triu(factor), np.linalg.cholesky(matrix).T, rtol=1e-12, atol=1e-12)
         solve_cholesky_system(factor, side, solved)
         np.testing.assert_allclose(solved, np.linalg.solve(matrix, side), rtol=1e-9, atol=1e-12)
         np.testing.assert_array_equal(side, kept)
         columns = rng.normal(size=(d, 3))
-        np.testing.assert_allclose(
-            np.triu(factor) @ solve_upper_triangular(factor, columns), columns, atol=1e-12
-        )
+        np.testing.assert_allclose(np.triu(factor) @ solve_upper_triangular(factor, columns), columns, atol=1e-12)

@@ -8,10 +8,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.ranking.posterior import (
-    accumulate_likelihood_and_slopes,
-    compute_answers_log_likelihood,
-)
+from embassay.protocols.rag.ranking.posterior import accumulate_likelihood_and_slopes, compute_answers_log_likelihood
 
 
 def by_hand(x, order, place, random):

@@ -31,9 +31,7 @@ def test_moments_are_those_of_a_normal_cut_at_the_grades_frequencies():
 def test_only_the_order_of_grades_counts(grades):
     """Any increasing relabelling gives the same; all moments together are those of a standard normal."""
     found = estimate_utility_moments_from_grades(grades)
-    again = estimate_utility_moments_from_grades(
-        [None if grade is None else 10 * grade**3 for grade in grades]
-    )
+    again = estimate_utility_moments_from_grades([None if grade is None else 10 * grade**3 for grade in grades])
     np.testing.assert_array_equal(found.mean, again.mean)
     np.testing.assert_array_equal(found.variance, again.variance)
     assert found.mean.sum() == pytest.approx(0, abs=1e-9)

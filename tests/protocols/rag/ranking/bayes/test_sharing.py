@@ -17,10 +17,7 @@ def by_hand(evidences, query):
     prior = np.zeros(POINTS)
     for width in WIDTHS:
         kernel = np.array(
-            [
-                [np.exp(-(((a - c) / width) ** 2 + ((b - d) / (CELLS * width)) ** 2) / 2) for c, d in at]
-                for a, b in at
-            ]
+            [[np.exp(-(((a - c) / width) ** 2 + ((b - d) / (CELLS * width)) ** 2) / 2) for c, d in at] for a, b in at]
         )
         kernel /= kernel.sum(axis=1, keepdims=True)
         others = np.exp(compute_log_prior_weights())
@@ -44,9 +41,7 @@ def test_a_constant_says_nothing_and_a_query_is_told_nothing_by_itself():
     rng = np.random.default_rng(15)
     evidences = 50 * rng.normal(size=(4, POINTS))
     found = compute_shared_log_priors(evidences)
-    np.testing.assert_allclose(
-        compute_shared_log_priors(evidences + np.arange(4)[:, None] * 100), found, atol=1e-9
-    )
+    np.testing.assert_allclose(compute_shared_log_priors(evidences + np.arange(4)[:, None] * 100), found, atol=1e-9)
     evidences[2] = rng.normal(size=POINTS)
     np.testing.assert_allclose(compute_shared_log_priors(evidences)[2], found[2], atol=1e-9)
 

@@ -39,11 +39,7 @@ def play(ranker: PoolRanker, judge: Judge, turns: int = 10_000) -> list[JudgeOrd
 
 
 def start(
-    options: PairLockRankingEngine,
-    grades: Sequence[int | None],
-    seed: int = 12345,
-    query: str = "q",
-    top: int = 20,
+    options: PairLockRankingEngine, grades: Sequence[int | None], seed: int = 12345, query: str = "q", top: int = 20
 ) -> PoolRanker:
     return options.start(pool(grades), query=query, top=top, seed=seed)
 
@@ -90,15 +86,11 @@ def test_first_turn_by_hand() -> None:
     ranking = ranker.ranking()
     moved = [ranking.scores[i] - 4 for i in order]
     assert moved == pytest.approx([0.04, 0.0275, 0.010833, -0.014167, -0.064167], abs=1e-6)
-    assert [ranking.info[i] for i in order] == pytest.approx(
-        [0.16, 0.3475, 0.569722, 0.819722, 0.819722], abs=2e-6
-    )
+    assert [ranking.info[i] for i in order] == pytest.approx([0.16, 0.3475, 0.569722, 0.819722, 0.819722], abs=2e-6)
     assert sorted(set(range(8)) - set(shown)) == [i for i in range(8) if ranking.exposures[i] == 0]
     state = ranker.state()
     assert len(state["pendings"]) == 10
-    assert not state["locks"], (
-        "no margin is clear at first sight: what is not shown has an error of 1000 (T13)"
-    )
+    assert not state["locks"], "no margin is clear at first sight: what is not shown has an error of 1000 (T13)"
 
 
 @pytest.mark.parametrize(("loser", "locked"), [(3.9, True), (4.1, False)])
@@ -171,12 +163,7 @@ def test_a_cap_ends_it() -> None:
 
 def test_fewer_than_a_batch_are_not_judged() -> None:
     """Four candidates stand by grade, then rank, then id; they were never shown and nothing is known of them."""
-    candidates = [
-        PoolPassage("b", 3, 2),
-        PoolPassage("a", 3, 2),
-        PoolPassage("c", 5, 4),
-        PoolPassage("d", 3, 1),
-    ]
+    candidates = [PoolPassage("b", 3, 2), PoolPassage("a", 3, 2), PoolPassage("c", 5, 4), PoolPassage("d", 3, 1)]
     ranker = PairLockRankingEngine().start(candidates, query="q", top=20, seed=1)
     assert not ranker.propose_batches()
     ranker.learn([])
@@ -252,13 +239,7 @@ def test_the_state_is_what_a_checkpoint_names() -> None:
 
 @pytest.mark.parametrize(
     ("option", "value", "least"),
-    [
-        ("batch", 1, 2),
-        ("stability_turns", 0, 1),
-        ("confirmations", 0, 1),
-        ("max_turns", -1, 0),
-        ("step", -0.1, 0),
-    ],
+    [("batch", 1, 2), ("stability_turns", 0, 1), ("confirmations", 0, 1), ("max_turns", -1, 0), ("step", -0.1, 0)],
 )
 def test_a_knob_that_cannot_be_is_refused(option: str, value: float, least: int) -> None:
     """Each knob has its least value."""
@@ -269,7 +250,4 @@ def test_a_knob_that_cannot_be_is_refused(option: str, value: float, least: int)
 def test_the_name_says_what_differs_from_the_defaults() -> None:
     """Short where nothing does."""
     assert PairLockRankingEngine().name == "locks"
-    assert (
-        PairLockRankingEngine(stability_turns=5, decay="constant").name
-        == "locks:decay=constant,stability_turns=5"
-    )
+    assert PairLockRankingEngine(stability_turns=5, decay="constant").name == "locks:decay=constant,stability_turns=5"

@@ -17,9 +17,7 @@ def always(better: int, worse: int) -> bool:
     return True
 
 
-def evidence(
-    n: int = 5, confirmations: int = 2, net: bool = False, pending_edges: bool = False
-) -> PairLockEvidence:
+def evidence(n: int = 5, confirmations: int = 2, net: bool = False, pending_edges: bool = False) -> PairLockEvidence:
     return PairLockEvidence(n, confirmations=confirmations, net=net, pending_edges=pending_edges)
 
 

@@ -23,8 +23,7 @@ def resamples(draw: st.DrawFn) -> tuple[list[StackCostLatencyQuality], np.ndarra
     """Stacks with costs and prompts, and qualities and times of three resamples."""
     n = draw(st.integers(1, 6))
     stacks = [
-        StackCostLatencyQuality(f"s{draw(st.integers(0, 99)):02}-{i}", draw(few), 0.0, {}, draw(few))
-        for i in range(n)
+        StackCostLatencyQuality(f"s{draw(st.integers(0, 99)):02}-{i}", draw(few), 0.0, {}, draw(few)) for i in range(n)
     ]
     rows = st.lists(st.lists(few, min_size=n, max_size=n), min_size=3, max_size=3)
     return stacks, np.array(draw(rows)) / 4, np.array(draw(rows)) * 50.0
@@ -68,10 +67,7 @@ def test_shares_of_runners_up_and_of_values_of_an_axis() -> None:
     stacks = [StackCostLatencyQuality(id, 0, 0) for id in "abc"]
     quality = np.eye(3)[[0, 0, 0, 1, 2, 1]]
     winners = choose_stack_in_each_resample(stacks, quality, np.zeros((6, 3)), StackLimits(), 75.0)
-    assert [(one.name, one.share) for one in list_runner_up_shares(winners, "abc", "a")] == [
-        ("b", 2 / 6),
-        ("c", 1 / 6),
-    ]
+    assert [(one.name, one.share) for one in list_runner_up_shares(winners, "abc", "a")] == [("b", 2 / 6), ("c", 1 / 6)]
     modes = [StackConfiguration("e", mode=mode) for mode in ("dense", "hybrid", "hybrid")]
     assert {one.name: one.share for one in list_win_shares_by_axis_value(winners, modes)} == {
         "dense": 0.5,

@@ -11,11 +11,7 @@ import pytest
 
 from claims import Tables, walk
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.record import (
-    StackSummary,
-    SweepDatasetFindings,
-    SweepRulesPricesAndSeed,
-)
+from embassay.protocols.rag.sweep.findings.record import StackSummary, SweepDatasetFindings, SweepRulesPricesAndSeed
 from embassay.protocols.rag.sweep.findings.sentences import list_sweep_claims
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepMeasurements, SweepRules
 
@@ -79,9 +75,7 @@ def held(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> int:
     """Every claim of a part, and the counts and words of its sentences."""
     tables, recommendation = tables_of(part, asked), part.recommendation
     made = list(list_sweep_claims(part, asked))
-    able = [
-        stack for stack in part.stacks if stack.id in tables.values[asked.measure] and tables.keeps(stack.id)
-    ]
+    able = [stack for stack in part.stacks if stack.id in tables.values[asked.measure] and tables.keeps(stack.id)]
     assert len(able) == recommendation.feasible
     if recommendation.stack:
         assert part.stack(recommendation.stack) in able
@@ -125,9 +119,7 @@ def stacks(*rows: tuple[str, float, float, float]) -> list[Any]:
 def test_a_better_stack_that_keeps_the_limits_is_not_over_them() -> None:
     """With a target the rule takes the fastest that is good enough; a better one is slower, and over no limit."""
     rows = stacks(("fast", 0.0, 3.0, 0.6), ("good", 0.0, 200.0, 0.8), ("late", 0.0, 900.0, 0.9))
-    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[
-        0
-    ]
+    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[0]
     better = next(row for row in part.recommendation.alternatives if row.kind == "better")
     assert not better.misses
     assert "limits" not in better.text
@@ -141,9 +133,7 @@ def test_a_better_stack_that_keeps_the_limits_is_not_over_them() -> None:
 def test_the_fastest_is_named_where_jitter_makes_another_one_equal() -> None:
     """15 ms and 0.5 ms count as equal within 20 ms of jitter; the cheaper one is taken, and not called so."""
     rows = stacks(("dear", 1.0, 0.5, 0.6), ("cheap", 0.0, 15.0, 0.7))
-    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[
-        0
-    ]
+    part = compute_sweep_findings(constant(rows, SweepRules(target=0.5, jitter_ms=20.0)), resamples=10).parts[0]
     assert part.recommendation.stack.startswith("cheap")
     assert "it is the fastest" not in " ".join(part.lede)
     assert re.search(r"the fastest, dear\S*, takes 0\.500 ms", part.lede[0])

@@ -22,10 +22,7 @@ from embassay.protocols.rag.sweep.findings import (
     read_findings,
 )
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays
-from embassay.protocols.rag.sweep.findings.recommendation import (
-    measure_differences_from_stack,
-    recommend_stack,
-)
+from embassay.protocols.rag.sweep.findings.recommendation import measure_differences_from_stack, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import SweepDatasetFindings
 from embassay.protocols.rag.sweep.findings.sentences import (
     format_ms_per_query,
@@ -82,9 +79,7 @@ def test_values_are_means_over_the_queries_where_they_are_defined(
         assert found.value.low < found.value.value < found.value.high
 
 
-def test_times_are_medians_of_medians_and_pooled_percentiles(
-    sweep: SweepMeasurements, findings: SweepFindings
-) -> None:
+def test_times_are_medians_of_medians_and_pooled_percentiles(sweep: SweepMeasurements, findings: SweepFindings) -> None:
     one = sweep.measured[0]
     total = findings.parts[1].stack(one.configuration.id).time("total")
     assert total is not None
@@ -214,9 +209,7 @@ def test_the_same_sweep_gives_the_same_bytes(tmp_path: Path) -> None:
     small = drawn({"sea": 12}, axes={"encoder": ("wordllama",), "k": (50, 100)})
     for name in "ab":
         compute_and_write_findings(small, tmp_path / name)
-    files = [
-        sorted(path.relative_to(tmp_path / name) for path in (tmp_path / name).rglob("*.*")) for name in "ab"
-    ]
+    files = [sorted(path.relative_to(tmp_path / name) for path in (tmp_path / name).rglob("*.*")) for name in "ab"]
     assert files[0] == files[1]
     assert all((tmp_path / "a" / one).read_bytes() == (tmp_path / "b" / one).read_bytes() for one in files[0])
 
@@ -249,9 +242,7 @@ def _row() -> Any:
 
 def test_a_measure_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="did not measure Hit@10"):
-        compute_sweep_findings(
-            drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5
-        )
+        compute_sweep_findings(drawn(rules=SweepRules(measure="Hit@10"), axes={"encoder": ("wordllama",)}), resamples=5)
 
 
 def test_a_measure_that_is_defined_for_no_query() -> None:
@@ -280,15 +271,10 @@ def test_stages_that_were_not_timed_together() -> None:
     sweep = drawn({"sea": 10}, axes={"encoder": ("wordllama",)})
     [one] = sweep.measured
     alone = replace(one, times=StackTimes(one.times.stages, np.empty(0), 1))
-    assert (
-        compute_sweep_findings(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together
-        is None
-    )
+    assert compute_sweep_findings(replace(sweep, measured=(alone,)), resamples=5).parts[0].stacks[0].together is None
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{}", '{"schema": 1}', '{"schema": 99}', '{"schema": 1, "parts": 3}']
-)
+@pytest.mark.parametrize("content", ["", "{}", '{"schema": 1}', '{"schema": 99}', '{"schema": 1, "parts": 3}'])
 def test_a_damaged_record_is_refused(content: str, tmp_path: Path) -> None:
     (tmp_path / "sweep.json").write_text(content)
     with pytest.raises(DataError):

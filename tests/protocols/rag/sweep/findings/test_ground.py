@@ -56,9 +56,7 @@ def test_means_leave_out_what_is_undefined() -> None:
 def test_datasets_weigh_the_same_whatever_their_size() -> None:
     sweep = drawn({"sea": 10, "river": 90}, axes=AXES)
     whole, parts = ground(sweep), [ground(sweep, name) for name in ("sea", "river")]
-    assert whole.quality("RA-nWG@10") == pytest.approx(
-        np.mean([one.quality("RA-nWG@10") for one in parts], axis=0)
-    )
+    assert whole.quality("RA-nWG@10") == pytest.approx(np.mean([one.quality("RA-nWG@10") for one in parts], axis=0))
     replicates = [one.resample_measure_of_stacks("RA-nWG@10") for one in parts]
     assert whole.resample_measure_of_stacks("RA-nWG@10") == pytest.approx(np.mean(replicates, axis=0))
 
@@ -71,17 +69,13 @@ def test_differences_are_paired() -> None:
     ]
     sweep = constant(rows, SweepRules(), queries=30)
     values = np.random.default_rng(0).uniform(0, 0.9, 30)
-    made = tuple(
-        replace(one, quality={"RA-nWG@10": values + 0.1 * place}) for place, one in enumerate(sweep.measured)
-    )
+    made = tuple(replace(one, quality={"RA-nWG@10": values + 0.1 * place}) for place, one in enumerate(sweep.measured))
     found = ground(replace(sweep, measured=made))
     columns = found.columns("RA-nWG@10")["paper"]
     [difference] = found.estimate_column_means({"paper": columns[:, [1]] - columns[:, [0]]})
     assert difference.value == pytest.approx(0.1)
     assert (difference.low, difference.high, difference.reason) == (None, None, UNVARIED)
-    assert found.resample_measure_of_stacks("RA-nWG@10").std(axis=0) == pytest.approx(
-        np.full(2, 0.047), abs=0.02
-    )
+    assert found.resample_measure_of_stacks("RA-nWG@10").std(axis=0) == pytest.approx(np.full(2, 0.047), abs=0.02)
 
 
 def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
@@ -112,8 +106,6 @@ def test_a_measure_that_one_stack_lacks_is_not_compared() -> None:
     sweep = drawn({"sea": 8}, axes=AXES)
     first, *others = sweep.measured
     fewer = {name: values for name, values in first.quality.items() if name != "RA-nWG@30"}
-    found = compute_sweep_findings(
-        replace(sweep, measured=(replace(first, quality=fewer), *others)), resamples=10
-    )
+    found = compute_sweep_findings(replace(sweep, measured=(replace(first, quality=fewer), *others)), resamples=10)
     assert "RA-nWG@30" not in found.measures
     assert found.parts[0].stacks[0].average is None

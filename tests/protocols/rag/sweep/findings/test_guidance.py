@@ -25,9 +25,7 @@ Row = tuple[StackConfiguration, float, float, float]
 """A stack: gain over the queries' own value, milliseconds, dollars."""
 
 
-def advice(
-    line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01
-) -> PaperGuidanceVerdict:
+def advice(line: str, rows: Sequence[Row], *, deep: Sequence[float] = (), noise: float = 0.01) -> PaperGuidanceVerdict:
     """The line, for stacks of these gains at 10, and at 30 where they are given."""
     deep = deep or [row[1] for row in rows]
     measured = []
@@ -42,21 +40,14 @@ def advice(
             configuration, "sea", quality, ceiling, times, {"rerank": usd}, (500.0, 0.0), 430.0,
             IndexFacts(100, 64, 0.0, None, None), {},
         ))  # fmt: skip
-    sweep = SweepMeasurements(
-        tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {}
-    )
+    sweep = SweepMeasurements(tuple(measured), (), {"sea": tuple(map(str, range(N)))}, SweepRules(), "2026-11-01", {})
     return next(
-        one
-        for one in compute_sweep_findings(sweep, resamples=200).parts[0].guidance
-        if one.line.startswith(line)
+        one for one in compute_sweep_findings(sweep, resamples=200).parts[0].guidance if one.line.startswith(line)
     )
 
 
 def indexes(a: str, b: str, gain: float) -> list[Row]:
-    return [
-        (StackConfiguration("e", index=b), 0.0, 5.0, 0.0),
-        (StackConfiguration("e", index=a), gain, 3.0, 0.0),
-    ]
+    return [(StackConfiguration("e", index=b), 0.0, 5.0, 0.0), (StackConfiguration("e", index=a), gain, 3.0, 0.0)]
 
 
 @pytest.mark.parametrize(("gain", "status"), [(0.0, "holds"), (-0.1, "does not hold"), (-0.011, "open")])
@@ -90,9 +81,7 @@ def test_depth_by_cutoff(shallow: float, deep: float, states: tuple[str, str]) -
 
 @pytest.mark.parametrize(("ms", "status"), [(700.0, "holds"), (450.0, "does not hold")])
 def test_half_a_second(ms: float, status: str) -> None:
-    rows = [
-        (StackConfiguration("e", k=k, reranker="r"), 0.0, time, 1.0) for k, time in ((100, 400.0), (200, ms))
-    ]
+    rows = [(StackConfiguration("e", k=k, reranker="r"), 0.0, time, 1.0) for k, time in ((100, 400.0), (200, ms))]
     assert advice("At most 100", rows).status == status
 
 
@@ -135,11 +124,7 @@ def test_the_lite_reranker(gain: float, usd: float, status: str) -> None:
 
 @pytest.mark.parametrize(
     ("line", "changed"),
-    [
-        ("Rewriting", {"rewrite": "rules"}),
-        ("Deduplicate", {"deduplicate": 0.9}),
-        ("Trim", {"chunk": "sentences"}),
-    ],
+    [("Rewriting", {"rewrite": "rules"}), ("Deduplicate", {"deduplicate": 0.9}), ("Trim", {"chunk": "sentences"})],
 )
 @pytest.mark.parametrize(("gain", "status"), [(0.05, "holds"), (-0.05, "does not hold")])
 def test_switches(line: str, changed: dict[str, object], gain: float, status: str) -> None:
@@ -188,7 +173,4 @@ def test_a_product_code_has_parts_of_eight_values_unless_told() -> None:
 
 
 def test_no_formula_for_a_server() -> None:
-    assert estimate_vector_and_graph_bytes("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (
-        None,
-        None,
-    )
+    assert estimate_vector_and_graph_bytes("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)

@@ -80,12 +80,7 @@ def test_the_scenario_matrix_names_the_published_stacks() -> None:
 
 def test_frontiers_of_the_lite_reranker() -> None:
     rows = [
-        (
-            StackConfiguration(name, dims, "flat", k, "lite"),
-            k * 0.01,
-            ms,
-            {"RA-nWG@10": at_10, "RA-nWG@30": at_30},
-        )
+        (StackConfiguration(name, dims, "flat", k, "lite"), k * 0.01, ms, {"RA-nWG@10": at_10, "RA-nWG@30": at_30})
         for k, values in LITE.items()
         for (name, dims), (ms, at_10, at_30) in zip(MODELS, values, strict=True)
     ]
@@ -99,26 +94,16 @@ def test_frontiers_of_the_lite_reranker() -> None:
 
 @pytest.mark.parametrize(
     ("values", "ms", "average", "published"),
-    [
-        ((0.835, 0.804, 0.819, 0.810), 332.9, 0.817, 2.454),
-        ((0.799, 0.769, 0.817, 0.811), 339.5, 0.799, 2.353),
-    ],
+    [((0.835, 0.804, 0.819, 0.810), 332.9, 0.817, 2.454), ((0.799, 0.769, 0.817, 0.811), 339.5, 0.799, 2.353)],
 )
 def test_efficiency(values: tuple[float, ...], ms: float, average: float, published: float) -> None:
     """The leaderboard divides by the time of reranking alone, the other one by the whole time."""
-    one = (
-        StackConfiguration("base", 1024, "flat", 50, "strong"),
-        1.25,
-        ms,
-        dict(zip(EFFICIENCY, values, strict=True)),
-    )
+    one = (StackConfiguration("base", 1024, "flat", 50, "strong"), 1.25, ms, dict(zip(EFFICIENCY, values, strict=True)))
     sweep = constant([one], SweepRules())
     [measured] = sweep.measured
     slower = StackTimes({**measured.times.stages, "total": measured.times.total * 2}, np.empty(0), 1)
     [found] = (
-        compute_sweep_findings(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5)
-        .parts[0]
-        .stacks
+        compute_sweep_findings(replace(sweep, measured=(replace(measured, times=slower),)), resamples=5).parts[0].stacks
     )
     assert found.average == pytest.approx(average, abs=5e-4)
     assert found.per_rerank_second == pytest.approx(published, abs=1.1e-3)
@@ -126,17 +111,10 @@ def test_efficiency(values: tuple[float, ...], ms: float, average: float, publis
 
 
 def test_efficiency_by_other_weights() -> None:
-    one = (
-        StackConfiguration("base", 1024, "flat", 50, "strong"),
-        1.25,
-        300.0,
-        dict.fromkeys(EFFICIENCY, 0.6),
-    )
+    one = (StackConfiguration("base", 1024, "flat", 50, "strong"), 1.25, 300.0, dict.fromkeys(EFFICIENCY, 0.6))
     one[3]["RA-nWG@10"] = 0.9
     weights = {"RA-nWG@10": 2.0, "N-Recall4+@10": 1.0}
-    [found] = (
-        compute_sweep_findings(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
-    )
+    [found] = compute_sweep_findings(constant([one], SweepRules(efficiency=weights)), resamples=5).parts[0].stacks
     assert found.average == pytest.approx(0.8)
 
 
@@ -167,18 +145,8 @@ def test_reached_of_the_ceiling(actual: float, ceiling: float, published: float)
 @pytest.mark.parametrize(("measure", "published"), [("RA-nWG@30", 4.7978e-5), ("RA-nWG@10", -8.2245e-5)])
 def test_marginal_gain(measure: str, published: float) -> None:
     rows = [
-        (
-            StackConfiguration("base", 512, "flat", 50, "strong"),
-            1.25,
-            337.2,
-            {"RA-nWG@10": 0.805, "RA-nWG@30": 0.817},
-        ),
-        (
-            StackConfiguration("base", 512, "flat", 100, "strong"),
-            2.5,
-            483.1,
-            {"RA-nWG@10": 0.793, "RA-nWG@30": 0.824},
-        ),
+        (StackConfiguration("base", 512, "flat", 50, "strong"), 1.25, 337.2, {"RA-nWG@10": 0.805, "RA-nWG@30": 0.817}),
+        (StackConfiguration("base", 512, "flat", 100, "strong"), 2.5, 483.1, {"RA-nWG@10": 0.793, "RA-nWG@30": 0.824}),
     ]
     steps = compute_sweep_findings(constant(rows, SweepRules()), resamples=20).parts[0].steps
     [step] = [one for one in steps if one.measure == measure]

@@ -40,9 +40,7 @@ def routes(change: Callable[[MeasuredStack], MeasuredStack] = lambda one: one) -
 
 def test_the_entropy_of_the_specification() -> None:
     assert compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])) == pytest.approx(0.756481, abs=1e-6)
-    assert compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])) * np.log(4) == pytest.approx(
-        1.048705, abs=1e-6
-    )
+    assert compute_score_entropy(np.array([2.0, 1.0, 0.0, 0.0])) * np.log(4) == pytest.approx(1.048705, abs=1e-6)
     assert compute_score_entropy(np.zeros(50)) == pytest.approx(1.0)
     assert compute_score_entropy(np.array([900.0, 0.0])) == 0.0
 
@@ -56,10 +54,7 @@ def test_halves_have_every_query_once(n: int, seed: int) -> None:
 
 def test_a_threshold_is_a_quarter_of_the_calibration_queries() -> None:
     values = np.arange(101.0)
-    low, high = (
-        find_signal_threshold("sea", "margin", values),
-        find_signal_threshold("sea", "entropy", values),
-    )
+    low, high = (find_signal_threshold("sea", "margin", values), find_signal_threshold("sea", "entropy", values))
     assert low is not None
     assert high is not None
     assert (low.value, low.below, high.value, high.below) == (25.0, True, 75.0, False)
@@ -102,9 +97,7 @@ def test_who_is_always_escalated_gets_what_the_large_k_gives() -> None:
 
 
 def test_who_is_never_escalated_gets_what_the_small_k_gives() -> None:
-    [route] = routes(
-        lambda one: replace(one, signals={"margin": np.ones(len(one.signals["margin"]))})
-    ).values()
+    [route] = routes(lambda one: replace(one, signals={"margin": np.ones(len(one.signals["margin"]))})).values()
     assert (route.escalated.value, route.usd) == (0.0, route.usd_less)
     assert all(one.difference.value == 0.0 for one in route.against if one.k == 50)
 

@@ -9,10 +9,7 @@ import pytest
 
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.sweep.findings import compute_sweep_findings
-from embassay.protocols.rag.sweep.findings.tables import (
-    build_sweep_tables,
-    find_dearest_and_cheapest_reranker,
-)
+from embassay.protocols.rag.sweep.findings.tables import build_sweep_tables, find_dearest_and_cheapest_reranker
 from embassay.protocols.rag.sweep.stacks import StackConfiguration, SweepRules
 
 from ..sweeps import SCENARIO, constant, scenarios
@@ -29,8 +26,7 @@ ROWS = [
 @pytest.fixture(scope="module")
 def made() -> dict[str, ColumnTable]:
     return {
-        one.name: one
-        for one in build_sweep_tables(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=20))
+        one.name: one for one in build_sweep_tables(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=20))
     }  # type: ignore[arg-type]
 
 
@@ -39,9 +35,7 @@ def rows(table: ColumnTable) -> list[dict[str, str]]:
 
 
 def test_the_dearer_reranker_is_the_strong_one() -> None:
-    assert find_dearest_and_cheapest_reranker(
-        compute_sweep_findings(constant(ROWS, SweepRules()), resamples=5)
-    ) == (
+    assert find_dearest_and_cheapest_reranker(compute_sweep_findings(constant(ROWS, SweepRules()), resamples=5)) == (
         "strong",
         "lite",
     )  # type: ignore[arg-type]
@@ -76,9 +70,7 @@ def test_the_published_scenarios_are_table_8() -> None:
     found = {one.name: one for one in build_sweep_tables(compute_sweep_findings(scenarios(), resamples=5))}
     by_name = {row["Scenario"]: row for row in rows(found["rag_table8"])}
     assert {name: by_name[name]["Stack"] for name in SCENARIO} == SCENARIO
-    published = [
-        (by_name[name]["USD per 1,000"], by_name[name]["p50 ms"]) for name in ("base", "saver", "push")
-    ]
+    published = [(by_name[name]["USD per 1,000"], by_name[name]["p50 ms"]) for name in ("base", "saver", "push")]
     assert [tuple(map(float, pair)) for pair in published] == [
         (1.25, pytest.approx(332.9)), (0.5, pytest.approx(403.8)), (2.5, pytest.approx(478.1)),
     ]  # fmt: skip

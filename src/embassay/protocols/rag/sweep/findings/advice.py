@@ -67,17 +67,13 @@ def list_candidate_depth_steps(ground: StackArrays) -> Iterator[CandidateDepthSt
         return
     for measure in list_deciding_and_averaged_measures(ground):
         less, more = np.array(pairs).T
-        columns = {
-            name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()
-        }
+        columns = {name: column[:, more] - column[:, less] for name, column in ground.columns(measure).items()}
         for (i, j), gain in zip(pairs, ground.estimate_column_means(columns), strict=True):
             if gain.value is not None:
                 yield _make_candidate_depth_step(ground, i, j, measure, gain)
 
 
-def _make_candidate_depth_step(
-    ground: StackArrays, i: int, j: int, measure: str, gain: Estimate
-) -> CandidateDepthStep:
+def _make_candidate_depth_step(ground: StackArrays, i: int, j: int, measure: str, gain: Estimate) -> CandidateDepthStep:
     less, more = (
         StackCostLatencyQuality(
             ground.ids[at], float(ground.cost[at]), float(ground.latencies_of_stacks[at]), {measure: value}
@@ -94,17 +90,13 @@ def _make_candidate_depth_step(
     )  # fmt: skip
 
 
-def _describe_gain_and_cost_of_depth(
-    gain: Estimate, milliseconds: float, usd: float, jitter_ms: float
-) -> str:
+def _describe_gain_and_cost_of_depth(gain: Estimate, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """Describe what a step gains, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
     if find_estimate_range(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
-        quality = (
-            numbers.format_change(value) if is_difference_decided(gain) else "not distinguishable from 0"
-        )
+        quality = numbers.format_change(value) if is_difference_decided(gain) else "not distinguishable from 0"
     time = "within jitter" if abs(milliseconds) <= jitter_ms else format_ms_difference(milliseconds)
     return f"{quality}; {time}; {format_usd_difference(usd)}"
 
@@ -149,9 +141,7 @@ def find_signal_threshold(dataset: str, signal: str, values: Floats) -> Escalati
     below = BELOW[signal]
     if signal in FIXED:
         return EscalationThreshold(dataset, signal, FIXED[signal], below)
-    return EscalationThreshold(
-        dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below
-    )
+    return EscalationThreshold(dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below)
 
 
 def mark_queries_where_signal_fires(limit: EscalationThreshold, values: Floats) -> Mask:
@@ -185,9 +175,7 @@ def evaluate_escalation_routes(ground: StackArrays) -> Iterator[RoutingResult]:
     if any(not len(half.calibration) for half in split.values()):
         return
     pairs = [(j, i) for i, j in pair_stacks_differing_in_axis(ground, "k", MORE, LESS)]
-    found_routes = [
-        route for less, more in pairs for route in _list_escalation_routes(ground, split, less, more)
-    ]
+    found_routes = [route for less, more in pairs for route in _list_escalation_routes(ground, split, less, more)]
     base = ground.rules.measure
     measures = [name for k in CUTOFFS if (name := find_measure_at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
@@ -208,9 +196,7 @@ def _list_escalation_routes(
             name: mark_queries_escalated_by_any_signal([route.escalated[name] for route in alone])
             for name in ground.datasets
         }
-        yield _EscalationBetweenStacks(
-            less, more, ANY, tuple(t for route in alone for t in route.thresholds), together
-        )
+        yield _EscalationBetweenStacks(less, more, ANY, tuple(t for route in alone for t in route.thresholds), together)
 
 
 def _make_escalation_route_by_signal(
@@ -279,9 +265,7 @@ def _make_escalation_routing_result(
         _compute_stack_pair_values_by_dataset(ground, route, _average_query_median_ms),
     )
     # Each query pays for the stack that it is routed to.
-    usd_routed, ms_routed = (
-        float(compute_routing_cost_by_share(part, shares).mean()) for part in (costs, times)
-    )
+    usd_routed, ms_routed = (float(compute_routing_cost_by_share(part, shares).mean()) for part in (costs, times))
     return RoutingResult(
         family=name_stack_family(ground.configurations[route.less]),
         less=ground.ids[route.less],
@@ -316,9 +300,7 @@ def _compute_stack_pair_values_by_dataset(
     ground: StackArrays, route: _EscalationBetweenStacks, of: Callable[[MeasuredStack], float]
 ) -> Floats:
     """List a number of the two stacks on each dataset: (2, datasets)."""
-    return np.array(
-        [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
-    )
+    return np.array([[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)])
 
 
 def _average_query_median_ms(stack: MeasuredStack) -> float:
@@ -367,14 +349,10 @@ def estimate_axis_effects(ground: StackArrays) -> Iterator[AxisValueEffect]:
     for measure in list_deciding_and_averaged_measures(ground):
         columns = ground.columns(measure)
         averaged = {
-            name: np.column_stack(
-                [average_stack_pair_differences_by_query(column, pairs) for *_, pairs in compared]
-            )
+            name: np.column_stack([average_stack_pair_differences_by_query(column, pairs) for *_, pairs in compared])
             for name, column in columns.items()
         }
-        for (axis, value, other, pairs), quality in zip(
-            compared, ground.estimate_column_means(averaged), strict=True
-        ):
+        for (axis, value, other, pairs), quality in zip(compared, ground.estimate_column_means(averaged), strict=True):
             yield AxisValueEffect(
                 axis, describe_axis_value(axis, value), describe_axis_value(axis, other), len(pairs), measure, quality,
                 estimate_latency_change(ground, pairs),
@@ -406,8 +384,9 @@ MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "
 def choose_difference_status_word(value: Estimate, least: float = 0.0) -> str:
     """Judge whether a difference lies over `least` with its whole interval, under it, or on both.
 
-    >>> choose_difference_status_word(Estimate(0.05, 0.01, 0.09)), choose_difference_status_word(Estimate(-0.05, -0.09,
-    -0.01)) ('holds', 'does not hold')
+    >>> choose_difference_status_word(Estimate(0.05, 0.01, 0.09)), choose_difference_status_word(Estimate(-0.05,
+    ...     -0.09, -0.01))
+    ('holds', 'does not hold')
     >>> choose_difference_status_word(Estimate(0.01, -0.02, 0.04))
     'open'
     """
@@ -438,10 +417,7 @@ def measure_mean_difference_of_stack_pairs(
     """Measure the mean paired difference of a measure over pairs of stacks."""
     columns = ground.columns(measure, ceiling=ceiling)
     return ground.estimate_column_means(
-        {
-            name: average_stack_pair_differences_by_query(column, pairs)[:, None]
-            for name, column in columns.items()
-        }
+        {name: average_stack_pair_differences_by_query(column, pairs)[:, None] for name, column in columns.items()}
     )[0]
 
 
@@ -541,17 +517,13 @@ def advise_on_hnsw_loss(ground: StackArrays) -> PaperGuidanceVerdict:
         f"Compared with flat search, hnsw-f32 changes {measure} by {format_relative_change(change)}, "
         f"and the time by {format_ms_change(time)}."
     )
-    return make_source_advice_verdict(
-        line, choose_difference_status_word(change, -TOLERANCE), text, change, time
-    )
+    return make_source_advice_verdict(line, choose_difference_status_word(change, -TOLERANCE), text, change, time)
 
 
 def advise_on_int8_loss(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether int8 loses more than 1% against f32, for which memory would speak."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
-    pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(
-        ground, "int8", "flat"
-    )
+    pairs = _pair_stacks_by_index(ground, "hnsw-int8", "hnsw-f32") or _pair_stacks_by_index(ground, "int8", "flat")
     if not pairs:
         return make_untested_advice(line, "needs an int8 index and the same index in f32")
     measure = ground.rules.measure
@@ -570,9 +542,7 @@ def _pair_stacks_by_index(ground: StackArrays, name: str, other: str) -> Pairs:
     """Pair stacks with an index with the same with another, whatever the parameters of both."""
     values = list_axis_values(ground, "index")
     first, second = ([value for value in values if value.partition("?")[0] == kind] for kind in (name, other))
-    return [
-        pair for a in first for b in second for pair in pair_stacks_differing_in_axis(ground, "index", a, b)
-    ]
+    return [pair for a in first for b in second for pair in pair_stacks_differing_in_axis(ground, "index", a, b)]
 
 
 def advise_on_dimensions(ground: StackArrays) -> PaperGuidanceVerdict:
@@ -581,9 +551,7 @@ def advise_on_dimensions(ground: StackArrays) -> PaperGuidanceVerdict:
     at_10, at_30 = find_deciding_measure_at_cutoff(ground, 10), find_deciding_measure_at_cutoff(ground, 30)
     pairs = pair_stacks_differing_in_axis(ground, "dims", 2048, 1024)
     if not pairs or at_10 is None or at_30 is None:
-        return make_untested_advice(
-            line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30"
-        )
+        return make_untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
     shallow, deep = (
         measure_mean_difference_of_stack_pairs(ground, at_10, pairs),
         measure_mean_difference_of_stack_pairs(ground, at_30, pairs),
@@ -592,10 +560,7 @@ def advise_on_dimensions(ground: StackArrays) -> PaperGuidanceVerdict:
     verdict = combine_advice_statuses(
         [reverse_advice_status(choose_difference_status_word(shallow)), choose_difference_status_word(deep)]
     )
-    first, second = (
-        format_score_with_interval(shallow, signed=True),
-        format_score_with_interval(deep, signed=True),
-    )
+    first, second = (format_score_with_interval(shallow, signed=True), format_score_with_interval(deep, signed=True))
     text = f"2048 minus 1024: {first} of {at_10}, {second} of {at_30}."
     return make_source_advice_verdict(line, verdict, text, shallow, deep)
 
@@ -639,17 +604,11 @@ def advise_on_half_second_reranking(ground: StackArrays) -> PaperGuidanceVerdict
     line = "At most 100 candidates for half a second"
     reranked = [i for i in range(len(ground.ids)) if _are_candidates_reordered(ground, i)]
     within, beyond = (
-        [
-            float(ground.latencies_of_stacks[i])
-            for i in reranked
-            if (ground.configurations[i].k <= 100) is small
-        ]
+        [float(ground.latencies_of_stacks[i]) for i in reranked if (ground.configurations[i].k <= 100) is small]
         for small in (True, False)
     )
     if not within or not beyond:
-        return make_untested_advice(
-            line, "needs rerankers with at most 100 and with more than 100 candidates"
-        )
+        return make_untested_advice(line, "needs rerankers with at most 100 and with more than 100 candidates")
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
     most, least = format_ms_per_query(max(within)), format_ms_per_query(min(beyond))
@@ -665,12 +624,9 @@ def advise_on_default_stack(ground: StackArrays) -> PaperGuidanceVerdict:
     if strong is None or len(pairs) < 3:
         return make_untested_advice(line, "needs dense and hybrid stacks, each with and without a reranker")
     measure = ground.rules.measure
-    gains = {
-        name: measure_mean_difference_of_stack_pairs(ground, measure, pair) for name, pair in pairs.items()
-    }
+    gains = {name: measure_mean_difference_of_stack_pairs(ground, measure, pair) for name, pair in pairs.items()}
     words = ", ".join(
-        f"{format_score_with_interval(gain, signed=True)} compared with {name}"
-        for name, gain in gains.items()
+        f"{format_score_with_interval(gain, signed=True)} compared with {name}" for name, gain in gains.items()
     )
     text = f"Hybrid with {strong}, {measure}: {words}."
     return make_source_advice_verdict(
@@ -742,9 +698,7 @@ def advise_on_deduplication(ground: StackArrays) -> PaperGuidanceVerdict:
 def advise_on_chunking(ground: StackArrays) -> PaperGuidanceVerdict:
     """Advise on whether documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
-    return _advise_on_switching_axis_on(
-        ground, line, "chunk", NONE, "needs documents with and without chunking"
-    )
+    return _advise_on_switching_axis_on(ground, line, "chunk", NONE, "needs documents with and without chunking")
 
 
 def _advise_on_switching_axis_on(

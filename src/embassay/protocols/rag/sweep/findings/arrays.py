@@ -100,18 +100,11 @@ class StackArrays:
     """
 
     def __init__(
-        self,
-        sweep: SweepMeasurements,
-        datasets: Sequence[str],
-        resamples: int,
-        *,
-        measured_jitter_ms: float = 0.0,
+        self, sweep: SweepMeasurements, datasets: Sequence[str], resamples: int, *, measured_jitter_ms: float = 0.0
     ) -> None:
         # A jitter that was not measured decides ties and marks, never dominance (spec rag 7).
         self.measured_jitter_ms = measured_jitter_ms
-        by_dataset = {
-            name: {m.configuration.id: m for m in sweep.measured if m.dataset == name} for name in datasets
-        }
+        by_dataset = {name: {m.configuration.id: m for m in sweep.measured if m.dataset == name} for name in datasets}
         first, *others = by_dataset.values()
         self.ids = tuple(id for id in first if all(id in other for other in others))
         self.rows: dict[str, tuple[MeasuredStack, ...]] = {
@@ -221,9 +214,7 @@ class StackArrays:
 
     def values(self, columns: Mapping[str, Floats]) -> Floats:
         """Average columns over their defined queries, then over datasets: (columns,), NaN for nowhere."""
-        return np.asarray(
-            np.mean([average_columns_ignoring_nan(column) for column in columns.values()], axis=0)
-        )
+        return np.asarray(np.mean([average_columns_ignoring_nan(column) for column in columns.values()], axis=0))
 
     def replicates(self, columns: Mapping[str, Floats]) -> Floats:
         """Resample the mean of each column: (B, columns)."""
@@ -252,9 +243,7 @@ class StackArrays:
         """Estimate each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return list(
-            starmap(make_estimate_from_replicates, zip(values, replicates.T, counts.tolist(), strict=True))
-        )
+        return list(starmap(make_estimate_from_replicates, zip(values, replicates.T, counts.tolist(), strict=True)))
 
     def estimate_ratios_to_ceiling(self, measure: str) -> list[Estimate]:
         """Estimate %PROC of each stack: mean of a measure over the mean of its ceiling."""
@@ -268,9 +257,7 @@ class StackArrays:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return list(
-            starmap(make_estimate_from_replicates, zip(values, ratios.T, counts.tolist(), strict=True))
-        )
+        return list(starmap(make_estimate_from_replicates, zip(values, ratios.T, counts.tolist(), strict=True)))
 
     def list_stacks_with_measures(self, measures: Sequence[str]) -> list[StackCostLatencyQuality]:
         """List the stacks as rules and frontiers see them, without those where a measure is undefined."""
@@ -371,9 +358,7 @@ def list_other_cutoffs_of_deciding_measure(ground: StackArrays) -> list[str]:
     """The measure that decides at other cutoffs."""
     base = ground.rules.measure.partition("@")[0]
     return [
-        measure
-        for measure in ground.measures
-        if measure.partition("@")[0] == base and measure != ground.rules.measure
+        measure for measure in ground.measures if measure.partition("@")[0] == base and measure != ground.rules.measure
     ]
 
 

@@ -130,10 +130,7 @@ def _make_frontier(
     slo_ms: float | None = None,
 ) -> StackParetoFrontier:
     members = find_undominated_stacks(
-        [
-            _negate_lower_better_measures_of_stack(stack)
-            for stack in select_stacks_with_measures(ground, *measures)
-        ],
+        [_negate_lower_better_measures_of_stack(stack) for stack in select_stacks_with_measures(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -149,11 +146,7 @@ def _make_frontier(
 
 def _negate_lower_better_measures_of_stack(stack: StackCostLatencyQuality) -> StackCostLatencyQuality:
     """Turn measures round of which less is better: a frontier takes more for better."""
-    lower = {
-        name
-        for name in stack.quality
-        if dict(MEASURES.get(CALL.parse(name).name).facts)["direction"] == "lower"
-    }
+    lower = {name for name in stack.quality if dict(MEASURES.get(CALL.parse(name).name).facts)["direction"] == "lower"}
     if not lower:
         return stack
     quality = {name: -value if name in lower else value for name, value in stack.quality.items()}
@@ -179,9 +172,7 @@ def list_best_stacks_by_scenario(ground: StackArrays) -> Iterator[ScenarioStack]
     yield _choose_stack_for_scenario(
         "cheapest", "lowest price, then the best quality", _find_cheapest_stacks(stacks), measure
     )
-    yield ScenarioStack(
-        "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
-    )
+    yield ScenarioStack("fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id)
     yield _choose_stack_for_scenario("best", f"highest {measure}", stacks, measure)
     for slo in ground.rules.slos_ms:
         yield _make_scenario_under_limits(ground, stacks, f"at most {slo:g} ms", StackLimits(sla_ms=slo))
@@ -220,9 +211,7 @@ def _iterate_best_stacks_by_scenario(
     yield _choose_stack_for_scenario("push", f"highest {at_30}", thorough, at_30)
     if len(list_axis_values(ground, "dims")) > 1:
         few = _select_stacks_by_axis_value(ground, thorough, "dims", least)
-        yield _choose_stack_for_scenario(
-            "small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30
-        )
+        yield _choose_stack_for_scenario("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
     if deep != shallow:
         yield _choose_stack_for_scenario(
             "highK",
@@ -235,9 +224,7 @@ def _iterate_best_stacks_by_scenario(
 def _select_stacks_by_axis_value(
     ground: StackArrays, stacks: Sequence[StackCostLatencyQuality], axis: str, value: object
 ) -> list[StackCostLatencyQuality]:
-    return [
-        stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
-    ]
+    return [stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value]
 
 
 def _has_no_reranker(ground: StackArrays, stack: StackCostLatencyQuality) -> bool:
@@ -261,9 +248,7 @@ def _make_scenario_under_limits(
 ) -> ScenarioStack:
     """Make the scenario of what the rule takes under these limits alone."""
     choice = choose_stack(stacks, ground.rules.measure, limits, **ground.equal)
-    what = (
-        "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
-    )
+    what = "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
     return ScenarioStack(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)
 
 
@@ -276,8 +261,7 @@ def list_stack_summaries(ground: StackArrays) -> tuple[StackSummary, ...]:
     qualities = _list_qualities_of_all_stacks(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
-        _make_stack_summary(ground, i, qualities[i], (float(low[i]), float(high[i])))
-        for i in range(len(ground.ids))
+        _make_stack_summary(ground, i, qualities[i], (float(low[i]), float(high[i]))) for i in range(len(ground.ids))
     )
 
 
@@ -310,10 +294,7 @@ def _make_stack_summary(
     parts = sorted({part for row in rows for part in row.usd})
     usd = {part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts}
     tokens, spread = (float(np.mean([row.tokens[place] for row in rows])) for place in (0, 1))
-    recall = {
-        str(k): float(np.mean([row.recall[k] for row in rows]))
-        for k in _list_recall_cutoffs_of_all_stacks(rows)
-    }
+    recall = {str(k): float(np.mean([row.recall[k] for row in rows])) for k in _list_recall_cutoffs_of_all_stacks(rows)}
     return StackSummary(
         id=ground.ids[i],
         axes=asdict(ground.configurations[i]),
@@ -340,21 +321,13 @@ def _make_stack_summary(
 
 
 def _compute_performance_per_second_or_none(average: float | None, milliseconds: float) -> float | None:
-    return (
-        compute_performance_per_second(average, milliseconds)
-        if average is not None and milliseconds > 0
-        else None
-    )
+    return compute_performance_per_second(average, milliseconds) if average is not None and milliseconds > 0 else None
 
 
 def _list_average_stage_times(rows: Sequence[MeasuredStack]) -> list[StageTimePercentiles]:
-    stages = [
-        stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
-    ]
+    stages = [stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)]
     return [
-        average_stage_times_over_datasets(
-            [summarise_stage_time(stage, row.times.stages[stage]) for row in rows]
-        )
+        average_stage_times_over_datasets([summarise_stage_time(stage, row.times.stages[stage]) for row in rows])
         for stage in stages
     ]
 
@@ -451,9 +424,7 @@ def measure_index_qualities(ground: StackArrays) -> Iterator[IndexVersusFlat]:
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
     """
-    flat = next(
-        (index for index in list_axis_values(ground, "index") if index.partition("?")[0] == "flat"), None
-    )
+    flat = next((index for index in list_axis_values(ground, "index") if index.partition("?")[0] == "flat"), None)
     if flat is None:
         return
     for encoder in list_axis_values(ground, "encoder"):
@@ -471,11 +442,7 @@ def measure_index_qualities(ground: StackArrays) -> Iterator[IndexVersusFlat]:
 
 def _keep_pairs_of_dense_only_stacks(ground: StackArrays, pairs: Pairs) -> Pairs:
     stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
-    return [
-        pair
-        for pair, configuration in stacks
-        if configuration.mode == "dense" and configuration.reranker == NONE
-    ]
+    return [pair for pair, configuration in stacks if configuration.mode == "dense" and configuration.reranker == NONE]
 
 
 def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> IndexVersusFlat:
@@ -511,9 +478,7 @@ def _measure_index_quality(ground: StackArrays, index: str, pairs: Pairs) -> Ind
 
 def _compute_percent_change_of_stack_means(ground: StackArrays, measure: str, pairs: Pairs) -> float | None:
     """Compute the percent by which the mean over stacks changes; None if flat has nothing to lose."""
-    means = np.mean(
-        [average_columns_ignoring_nan(column) for column in ground.columns(measure).values()], axis=0
-    )
+    means = np.mean([average_columns_ignoring_nan(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
@@ -525,9 +490,7 @@ def _average_retrieval_p50_and_p95(ground: StackArrays, places: list[int]) -> tu
     if not samples:
         return 0.0, 0.0
     # Of each stack first: pooled, a stack that was timed more often would weigh more.
-    p50, p95 = (
-        float(np.mean([compute_time_percentile(taken, at) for taken in samples])) for at in (50.0, 95.0)
-    )
+    p50, p95 = (float(np.mean([compute_time_percentile(taken, at) for taken in samples])) for at in (50.0, 95.0))
     return p50, p95
 
 
@@ -571,16 +534,12 @@ def compute_sweep_findings(sweep: SweepMeasurements, *, resamples: int = RESAMPL
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
-    left = tuple(
-        UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped
-    )
+    left = tuple(UnmeasuredStack(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (
         _make_sweep_dataset_findings(ground, asked, left, summarise_generation_speed(ground, sweep.generator))
         for ground in grounds
     )
-    gone = (
-        f"{sweep.rules.measure} is undefined for every query of {name}, which is left out." for name in blank
-    )
+    gone = (f"{sweep.rules.measure} is undefined for every query of {name}, which is left out." for name in blank)
     if blank != measured:
         first = replace(first, notes=(*first.notes, *gone))
     return SweepFindings(
@@ -602,8 +561,7 @@ def summarise_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> 
     if not rows:
         return None
     whole, first, long, short = (
-        np.concatenate([row[name][0] for row in rows])
-        for name in (GENERATE, FIRST_WORD, WRITTEN, FIRST_TOKENS)
+        np.concatenate([row[name][0] for row in rows]) for name in (GENERATE, FIRST_WORD, WRITTEN, FIRST_TOKENS)
     )
     seconds = float((whole - first).sum()) / 1000
     rate = float((long - short).sum()) / seconds if seconds > 0 and (long - short).sum() > 0 else None
@@ -618,10 +576,7 @@ def summarise_generation_speed(ground: StackArrays, said: Mapping[str, Any]) -> 
 def make_findings_result_rows(findings: SweepFindings) -> list[ResultRow]:
     """Make rows of every measure, the price and the times of each stack on each dataset."""
     return [
-        row
-        for part in findings.parts
-        for stack in part.stacks
-        for row in _list_stack_results(findings, part, stack)
+        row for part in findings.parts for stack in part.stacks for row in _list_stack_results(findings, part, stack)
     ]
 
 
@@ -676,16 +631,12 @@ def _make_sweep_dataset_findings(
     )
 
 
-def _add_names_of_frontiers_to_stack(
-    stack: StackSummary, drawn: Sequence[StackParetoFrontier]
-) -> StackSummary:
+def _add_names_of_frontiers_to_stack(stack: StackSummary, drawn: Sequence[StackParetoFrontier]) -> StackSummary:
     """Add to a stack the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _list_stack_results(
-    findings: SweepFindings, part: SweepDatasetFindings, stack: StackSummary
-) -> list[ResultRow]:
+def _list_stack_results(findings: SweepFindings, part: SweepDatasetFindings, stack: StackSummary) -> list[ResultRow]:
     def make_stack_result(measure: str, value: float | None, n: int, low: float | None = None,
         high: float | None = None,
             method: str = "", reason: str = "") -> ResultRow:  # fmt: skip
@@ -699,9 +650,7 @@ def _list_stack_results(
     for quality in stack.quality:
         value = quality.value
         rows.append(
-            make_stack_result(
-                quality.measure, value.value, value.n, value.low, value.high, method, value.reason
-            )
+            make_stack_result(quality.measure, value.value, value.n, value.low, value.high, method, value.reason)
         )
         if quality.reached is not None:
             share = quality.reached
@@ -714,13 +663,7 @@ def _list_stack_results(
                         reason="" if quality.ceiling is not None else "undefined",
                     ),
                     make_stack_result(
-                        f"%PROC {quality.measure}",
-                        share.value,
-                        share.n,
-                        share.low,
-                        share.high,
-                        method,
-                        share.reason,
+                        f"%PROC {quality.measure}", share.value, share.n, share.low, share.high, method, share.reason
                     ),
                 )
             )

@@ -11,12 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.sweep.findings.arrays import StackArrays, find_estimate_range
-from embassay.protocols.rag.sweep.findings.record import (
-    AlternativeStack,
-    FusionTuning,
-    StackRecommendation,
-    WinShare,
-)
+from embassay.protocols.rag.sweep.findings.record import AlternativeStack, FusionTuning, StackRecommendation, WinShare
 from embassay.protocols.rag.sweep.stacks import StackConfiguration
 from embassay.protocols.rag.tradeoffs import (
     COST_SHARE,
@@ -63,10 +58,7 @@ def choose_stack_in_each_resample(
 
     A stack whose quality is NaN in a resample does not take part there.
     """
-    cost, prompt = (
-        np.array([stack.cost for stack in stacks]),
-        np.array([stack.prompt_tokens for stack in stacks]),
-    )
+    cost, prompt = (np.array([stack.cost for stack in stacks]), np.array([stack.prompt_tokens for stack in stacks]))
     defined = np.where(np.isnan(quality), -np.inf, quality)
     running = np.isfinite(defined)
     if limits.sla_ms is not None:
@@ -102,14 +94,10 @@ def _mark_near_lowest_in_rows(
     eligible = np.where(running, values, np.inf)
     least = eligible.min(axis=1, keepdims=True)
     # Where nothing runs the least is infinite, and a share of 0 times it would be NaN.
-    return np.asarray(
-        running & (eligible <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
-    )
+    return np.asarray(running & (eligible <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0)))
 
 
-def list_runner_up_shares(
-    winners: ResampledWinningStacks, ids: Sequence[str], chosen: str
-) -> tuple[WinShare, ...]:
+def list_runner_up_shares(winners: ResampledWinningStacks, ids: Sequence[str], chosen: str) -> tuple[WinShare, ...]:
     """List how often each of the other stacks wins, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
@@ -129,8 +117,7 @@ def list_win_shares_by_axis_value(
         counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
         shares += [
-            WinShare(describe_axis_value(axis.name, value), n / len(winners.places), axis.name)
-            for value, n in ordered
+            WinShare(describe_axis_value(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered
         ]
     return tuple(shares)
 
@@ -149,9 +136,7 @@ def describe_axis_value(axis: str, value: object) -> str:
     if axis == "index" and value == "none":
         return "no index"
     if value == "none":
-        return {"reranker": "no reranker", "rewrite": "no rewriting", "chunk": "no chunking"}.get(
-            axis, "none"
-        )
+        return {"reranker": "no reranker", "rewrite": "no rewriting", "chunk": "no chunking"}.get(axis, "none")
     if axis in ("deduplicate", "boost"):
         return f"{axis} {value:g}" if value else {"deduplicate": "copies kept", "boost": "no boost"}[axis]
     return str(value)
@@ -285,19 +270,14 @@ def _find_alternative_stacks(
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
     cheaper = [stack for stack in stacks if stack.cost < dear]
     faster = [stack for stack in stacks if stack.latency < chosen.latency - jitter]
-    better = [
-        stack for stack in stacks if stack.find_quality(measure) > chosen.find_quality(measure) + ROUNDING
-    ]
+    better = [stack for stack in stacks if stack.find_quality(measure) > chosen.find_quality(measure) + ROUNDING]
     named: list[tuple[str, StackCostLatencyQuality]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
             named.append((kind, choose_stack(group, measure, StackLimits(), **equal).nearest))
     if better:
         named.append(
-            (
-                "better",
-                choose_stack(better, measure, StackLimits(limits.sla_ms, limits.budget), **equal).nearest,
-            )
+            ("better", choose_stack(better, measure, StackLimits(limits.sla_ms, limits.budget), **equal).nearest)
         )
     for kind, key in (("cheapest alike", _cost_sort_key), ("fastest alike", _latency_sort_key)):
         best = min(alike, key=key, default=None)
@@ -314,9 +294,7 @@ def _find_alternative_stacks(
 
 
 def _find_stack_nearest_to_distinguishable(
-    chosen: StackCostLatencyQuality,
-    alike: Sequence[StackCostLatencyQuality],
-    differences: Mapping[str, Estimate],
+    chosen: StackCostLatencyQuality, alike: Sequence[StackCostLatencyQuality], differences: Mapping[str, Estimate]
 ) -> Iterator[AlternativeStack]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no
     resample."""

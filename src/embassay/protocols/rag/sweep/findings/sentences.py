@@ -100,9 +100,7 @@ def make_recommended_stack_heading(part: SweepDatasetFindings) -> str:
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack meets the limits"
 
 
-def list_qualifying_stacks(
-    part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed
-) -> tuple[StackSummary, ...]:
+def list_qualifying_stacks(part: SweepDatasetFindings, asked: SweepRulesPricesAndSeed) -> tuple[StackSummary, ...]:
     """List the stacks that keep every limit of the rules and reach its target."""
     return tuple(
         stack
@@ -205,9 +203,7 @@ def add_texts_to_alternatives(
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(
-            other, text=_describe_alternative_stack(other, kinds[other.stack], recommendation.measure, asked)
-        )
+        replace(other, text=_describe_alternative_stack(other, kinds[other.stack], recommendation.measure, asked))
         if kinds[other.stack][0] == other.kind
         else other
         for other in recommendation.alternatives
@@ -223,9 +219,7 @@ def _describe_alternative_stack(
     time = format_ms_difference(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
-    over = (
-        f"; it misses the limits by {_phrase_missed_limits(alternative.misses)}" if alternative.misses else ""
-    )
+    over = f"; it misses the limits by {_phrase_missed_limits(alternative.misses)}" if alternative.misses else ""
     return (
         f"{named}, {alternative.stack}: {format_score_with_interval(alternative.quality, signed=True)} of {measure}, "
         f"{time}, {format_usd_difference(alternative.usd)}{over}."
@@ -246,9 +240,7 @@ def _explain_why_alternative_is_named(
     }[kind]
 
 
-def _explain_alternative_stack_rejection(
-    alternative: AlternativeStack, asked: SweepRulesPricesAndSeed
-) -> str:
+def _explain_alternative_stack_rejection(alternative: AlternativeStack, asked: SweepRulesPricesAndSeed) -> str:
     """Explain what a stack of higher quality was not taken for: a limit, its time or its price."""
     if alternative.misses:
         return "over the limits"
@@ -262,9 +254,7 @@ def list_sweep_notes(
 ) -> Iterator[str]:
     """List notes on what to know before believing a number."""
     if len(part.datasets) > 1:
-        yield (
-            f"Means over {len(part.datasets)} equally weighted datasets, for the stacks measured on all of them."
-        )
+        yield (f"Means over {len(part.datasets)} equally weighted datasets, for the stacks measured on all of them.")
     yield from map(_phrase_fusion_tuning, part.tunings)
     if (total := part.stacks[0].time("total")) is not None:
         few = " (too few for a 95th percentile)" if total.few else ""
@@ -314,9 +304,7 @@ def _phrase_fusion_tuning(tuning: FusionTuning) -> str:
         return f"{of}: cannot be tuned because no question has a value."
     questions = numbers.format_noun_count(tuning.questions, "question")
     only = "" if tuning.verdict == USE else f", so only {first} is recommended"
-    gain = (
-        f". Gain over {first}, all compared at once: {format_score_with_interval(tuning.gain, signed=True)}"
-    )
+    gain = f". Gain over {first}, all compared at once: {format_score_with_interval(tuning.gain, signed=True)}"
     return (
         f"{of}: {tuning.chosen} is best on the {questions} used to choose it ({tuning.best:.3f}; cross-validated: "
         f"{tuning.honest:.3f}){gain if tuning.chosen != first else ''}: {tuning.verdict}{only}."
@@ -328,9 +316,7 @@ def _phrase_stack_quality(stack: StackSummary, measure: str) -> str:
     if quality is None:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
-    share = (
-        f", {format_ratio_as_percent(reached)} of what its candidates allow" if reached is not None else ""
-    )
+    share = f", {format_ratio_as_percent(reached)} of what its candidates allow" if reached is not None else ""
     score = format_score_with_interval(quality.value)
     return f"{score} over {numbers.format_noun_count(quality.value.n, 'query')}{share}"
 
@@ -340,11 +326,7 @@ def _phrase_stack_time(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> s
     if total is None:
         return f"It takes {format_ms_per_query(stack.latency)}"
     few = ", few" if total.few else ""
-    shown = (
-        ""
-        if asked.percentile in (50.0, 95.0)
-        else f"p{asked.percentile:g} {format_ms_per_query(stack.latency)}, "
-    )
+    shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {format_ms_per_query(stack.latency)}, "
     busy = " on a busy machine" if asked.was_machine_busy else ""
     return (
         f"A query takes {format_ms_per_query(total.p50)}{busy} ({shown}p95 {format_ms_per_query(total.p95)}; "
@@ -449,10 +431,6 @@ def _phrase_needed_limits(misses: Mapping[str, float]) -> str:
 
 
 def _phrase_missed_limits(misses: Mapping[str, float]) -> str:
-    words = {
-        "milliseconds": format_ms_per_query,
-        "usd": format_usd_per_1000_queries,
-        "quality": numbers.format_score,
-    }
+    words = {"milliseconds": format_ms_per_query, "usd": format_usd_per_1000_queries, "quality": numbers.format_score}
     units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
     return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

@@ -62,9 +62,7 @@ def _make_stage_time_column(stage: str, title: str, figure: str = "p50", decimal
 
 def _make_stage_percentile_columns(stage: str, title: str) -> tuple[ComputedColumn, ComputedColumn]:
     """Make the columns of p50 of a stage, under its title, and p95."""
-    return _make_stage_time_column(stage, f"{title} ms"), _make_stage_time_column(
-        stage, f"{title} p95 ms", "p95"
-    )
+    return _make_stage_time_column(stage, f"{title} ms"), _make_stage_time_column(stage, f"{title} p95 ms", "p95")
 
 
 def _make_measure_columns(
@@ -262,11 +260,7 @@ def _make_routing_contrast_fields(measure: str, k: int) -> Iterator[ComputedColu
         }
         return differences[measure, k]
 
-    titles = {
-        f"{measure} minus K {k}": "value",
-        f"low ({measure}, {k})": "low",
-        f"high ({measure}, {k})": "high",
-    }
+    titles = {f"{measure} minus K {k}": "value", f"low ({measure}, {k})": "low", f"high ({measure}, {k})": "high"}
     for title, end in titles.items():
         yield number_column(title, end, 3, "signed").within(difference)
 
@@ -343,10 +337,7 @@ def _build_reranking_efficiency_table(findings: SweepFindings) -> ColumnTable:
 
     answered = any(stack.time(WHOLE) for part in findings.parts for stack in part.stacks)
     answer = (
-        (
-            *_make_stage_percentile_columns(GENERATE, "Answer"),
-            *_make_stage_percentile_columns(WHOLE, "End to end"),
-        )
+        (*_make_stage_percentile_columns(GENERATE, "Answer"), *_make_stage_percentile_columns(WHOLE, "End to end"))
         if answered
         else ()
     )
@@ -398,9 +389,7 @@ def _build_numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
     yield _build_stack_quality_and_time_table(
         findings, "sparse", "Lexical search alone", _make_axis_filter(mode=SPARSE, reranker=NONE)
     )
-    yield _build_ceilings_table(
-        findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid")
-    )
+    yield _build_ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _make_axis_filter(mode="hybrid"))
     yield _build_ceiling_share_table(findings)
     for table, cutoff in ((5, 10), (6, 30)):
         yield _build_leaderboard_table(findings, table, cutoff)
@@ -418,9 +407,7 @@ def _build_numbered_tables(findings: SweepFindings) -> Iterator[ColumnTable]:
                 findings, f"table{17 + i}", f"{lite}, K {k}", _make_axis_filter(reranker=lite, k=k)
             )
         title = f"Ceilings (PROC) of dense pools, K {k}"
-        yield _build_ceilings_table(
-            findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k)
-        )
+        yield _build_ceilings_table(findings, 21 + i, title, _make_axis_filter(mode="dense", reranker=NONE, k=k))
 
 
 def _list_sweep_candidate_depths(findings: SweepFindings) -> list[int]:
@@ -438,9 +425,7 @@ def find_dearest_and_cheapest_reranker(findings: SweepFindings) -> tuple[str, st
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _build_stack_quality_and_time_table(
-    findings: SweepFindings, name: str, title: str, pick: Pick
-) -> ColumnTable:
+def _build_stack_quality_and_time_table(findings: SweepFindings, name: str, title: str, pick: Pick) -> ColumnTable:
     return ColumnTable.of(
         f"rag_{name}", title, _list_stack_rows(findings, pick), *STACK, *_make_measure_columns(findings),
         *_make_stage_percentile_columns("embed", "Embed"),
@@ -460,9 +445,7 @@ def _build_best_stack_by_reranker_table(findings: SweepFindings) -> ColumnTable:
             if value is not None and value > values.get(key, -inf):
                 values[key], best[key] = value, SweepTableRow(part, stack)
     title = f"The best stack of each mode and reranker by {measure}"
-    return ColumnTable.of(
-        "rag_table2", title, best.values(), *STACK, *_make_price_time_and_measure_columns(findings)
-    )
+    return ColumnTable.of("rag_table2", title, best.values(), *STACK, *_make_price_time_and_measure_columns(findings))
 
 
 def _build_ceilings_table(findings: SweepFindings, table: int, title: str, pick: Pick) -> ColumnTable:

@@ -32,9 +32,7 @@ def iterate_cross_validated_fusion_choices(ground: StackArrays) -> Iterator[Fusi
     """
     columns = ground.columns(ground.rules.measure)
     for places in _group_stacks_differing_in_fusion(ground.configurations):
-        yield _tune_fusion_family(
-            ground, places, {name: column[:, places] for name, column in columns.items()}
-        )
+        yield _tune_fusion_family(ground, places, {name: column[:, places] for name, column in columns.items()})
 
 
 def _group_stacks_differing_in_fusion(configurations: Sequence[StackConfiguration]) -> Iterator[list[int]]:
@@ -48,9 +46,7 @@ def _group_stacks_differing_in_fusion(configurations: Sequence[StackConfiguratio
             yield sorted(places, key=lambda place, usual=usual: configurations[place] != usual)  # type: ignore[misc]
 
 
-def _tune_fusion_family(
-    ground: StackArrays, places: list[int], columns: Mapping[str, Floats]
-) -> FusionTuning:
+def _tune_fusion_family(ground: StackArrays, places: list[int], columns: Mapping[str, Floats]) -> FusionTuning:
     """Tune one family of fusions; `columns` are by dataset (queries, fusions)."""
     values = {name: _blank_partly_defined_rows(column) for name, column in columns.items()}
     folds = [_tune_fusion_on_dataset(ground, name, column) for name, column in values.items()]
@@ -117,14 +113,10 @@ def _tune_fusion_on_dataset(ground: StackArrays, name: str, values: Floats) -> C
     picked, shares = cross_validate_fusion_choice(
         values[defined], groups, make_seeded_generator(ground.seed, "sweep", "fusion", name)
     )
-    return CrossValidatedFusionMean(
-        float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups))
-    )
+    return CrossValidatedFusionMean(float(picked.mean()) if len(picked) else np.nan, shares, len(np.unique(groups)))
 
 
-def cross_validate_fusion_choice(
-    values: Floats, groups: Labels, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+def cross_validate_fusion_choice(values: Floats, groups: Labels, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Of values (q, fusions) those of the fusion with the best mean on the other folds' questions, (q,), the mean over
     rounds, and how often each was picked, (fusions,); the first of equals. Questions of one of the `groups` (q,) are in
     one fold."""
