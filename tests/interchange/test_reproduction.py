@@ -135,9 +135,9 @@ def test_pteb_has_rows_of_set_and_model(tmp_path: Path) -> None:
     )
     run = written(tmp_path / "run", "pteb", sets_of("pteb-en"), pteb_table6=six, pteb_table9=nine)
     six, nine = compare_paper_tables("PTEB", [run])
-    assert {one.row for _, one in six.figures()} == {"STS12, all-mpnet-base-v2"}
+    assert {one.row for _, one in six.list_printed_figures_with_values()} == {"STS12, all-mpnet-base-v2"}
     labels = {line.row: line.label for line in nine.lines}
-    compared_rows = {one.row for _, one in nine.figures()}
+    compared_rows = {one.row for _, one in nine.list_printed_figures_with_values()}
     assert compared_rows == set(labels)
     assert labels == {
         "9 STS datasets, all-mpnet-base-v2": "st:x/all-mpnet-base-v2 (5 datasets)",
