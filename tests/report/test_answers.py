@@ -243,7 +243,7 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     assert "do not decide between a or b" in neither.replace("and", "or")
     assert neither.endswith("choose b, the fastest.")
     assert "search" in rest
-    assert "groups" in rest
+    assert "to group documents" in rest
     assert describe_recommended_systems([]) == ("", "")
 
 

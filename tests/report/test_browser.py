@@ -100,7 +100,7 @@ def test_one_view_at_a_time_with_a_link_each(opened: Open, plain_run: Path) -> N
     page.wait_for_selector("#sage:not([hidden])")
     assert shown(page) == ["sage"]
     assert page.locator("nav [aria-current=page]").inner_text() == "SAGE"
-    assert page.title().startswith("No system keeps noise")
+    assert page.title().startswith("No system ranks noise")
     page.go_back()
     page.wait_for_selector("#overview:not([hidden])")
     assert shown(page) == ["overview"]

@@ -175,7 +175,7 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
     assert [pair.dataset for pair in above] == ["TweetEval emotion"]
     (people,) = card.people
     assert (
-        "above the interval of simulated annotators on 1 (TweetEval emotion (eng), agreement fair 0.31)"
+        "above the interval of simulated annotators on 1 (TweetEval emotion (eng), agreement: fair 0.31)"
         in (people.sentences[1])
     )
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
@@ -224,7 +224,7 @@ def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
     """`above_summary` 0.9 is no break; `below_summary` 0.09 of 48 is 44 documents put no lower."""
     card = cards(make_run())["aster-large"]
     said = [convert_sentence_to_text(one.clause) for one in card.bad]
-    assert "rates copies with negations at least as close as a summary on 44 of 48 (91%) documents" in said
+    assert "rates copies with negations at least as close as a summary for 44 of 48 (91%) documents" in said
     assert not [one for one in said if "no closer than a summary" in one]
 
 
@@ -316,11 +316,11 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
         for name in ("a", "b")
     }
     best, worst = sorted(values, key=lambda name: values[name], reverse=True)
-    assert f"beats every other system of its kind on robustness of one {values[best]}" in verbs(
+    assert f"beats every other system of its kind on robustness of one with {values[best]} (" in verbs(
         found[best].good, "beats every other system of its kind"
     )
     assert "of two" not in verbs(found[best].good, "beats every other system of its kind")
-    assert f"robustness of one {values[worst]}" in verbs(found[worst].bad, "is beaten by every other system of its")
+    assert f"robustness of one with {values[worst]}" in verbs(found[worst].bad, "is beaten by every other system of its")
 
 
 @pytest.fixture(scope="module")

@@ -52,7 +52,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
         convert_sentence_to_text(verdict.heading),
         " ".join(map(convert_sentence_to_text, (verdict.heading, *verdict.lede))),
     )
-    assert ("No system has a certain loss" in heading) == (not certain)
+    assert ("No system has a clear loss" in heading) == (not certain)
     titles = {"style": "lexical and style", "length": "length", "language": "language"}
     assert any(f"the {titles[one.worst[0]]} axis" in whole for one in found)
 

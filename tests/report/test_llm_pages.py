@@ -168,7 +168,7 @@ def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     """Table 4's figures choose gemma; a copier is turned down with the reason; the rule is drawn in."""
     page = page_of(make_step("paraphrasers", candidates(CANDIDATES)))
     (found,) = every(page, VerdictText)
-    assert convert_sentence_to_text(found.heading) == "gemma is the paraphraser that the rule chooses"
+    assert convert_sentence_to_text(found.heading) == "gemma is the paraphraser chosen by the rule"
     told = {line.label: line.entries[-1].text for line in tables(page)["candidates"].lines}
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]

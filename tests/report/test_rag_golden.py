@@ -45,8 +45,8 @@ def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     said = " ".join(map(convert_sentence_to_text, verdict.lede))
     assert "1 failed and is not in the set." in said
     assert "8 passages of grade 4 or 5" in said
-    assert "68 grades and 36 orders (36.0 per question) for $1.32" in said
-    assert "86.0% of the first 20 belong there; at most one of them does not, with probability 0.95" in said
+    assert "68 grades and 36 rankings (36.0 per question) for $1.32" in said
+    assert "86.0% of the first 20 belong there, and that at most one of them does not, with probability 0.95" in said
 
 
 def test_a_judge_at_chance_is_in_the_heading() -> None:
@@ -146,7 +146,7 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
         == read_targets_of_ranking_engine("nonsense:x")
         == {}
     )
-    assert say_why_judging_stopped(golden()) == "It stopped because: certain enough (1 question)."
+    assert say_why_judging_stopped(golden()) == "Why it stopped: certain enough (1 question)."
 
 
 @pytest.mark.parametrize(

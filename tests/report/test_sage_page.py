@@ -94,8 +94,8 @@ def test_heat_cells_print_the_value_they_are_coloured_by(plain_run: Path) -> Non
             assert entry.text == numbers.format_percent(value)
             assert entry.step == choose_diverging_heat_step(value - 1)
     said = [one.said for one in every(page, ParagraphBlock)]
-    assert "n = 48 per row; widest 95% half-width 1.3 points." in said
-    assert "n = 42 per row; widest 95% half-width 0.013." in said
+    assert "n = 48 per row; largest half-width of a 95% interval: 1.3 points." in said
+    assert "n = 42 per row; largest half-width of a 95% interval: 0.013." in said
 
 
 def test_a_missing_row_keeps_its_reason(plain_run: Path) -> None:

@@ -175,7 +175,8 @@ class ScoredWorld:
             rf"^{name} and {name} cannot be told apart on \S+: {gap}, p (\S+) \(Holm\)": level,
             rf"^{name} reorders the documents of {name}: RA-nWG@(\d+) is (?:{gap} )?(no higher|higher|lower).* "
             r"(It helps\.|It does not help\.|Undecided on these queries\.)$": orders,
-            rf"^A hybrid pool of (\d+) distinct documents, alternating {name} and {name}, PROC@(\d+) {gap}: (?:{gap} )?"
+            rf"^A hybrid pool of (\d+) distinct documents, alternating {name} and {name}, "
+            rf"has a PROC@(\d+) of {gap}, (?:{gap} )?"
             r"(no higher|higher|lower).* better run alone\. (It helps\.|It does not help\.|Undecided on .*)$": pool,
             rf"^{name}@(\d+): (the pool|the ordering|both|undecided[^.]*?)(?: loses more| lose)?\.(.*loses.*)$": loses,
         }  # fmt: skip

@@ -198,7 +198,7 @@ def test_the_share_of_nothing_is_said_plainly(make_run: MakeRun) -> None:
     run = make_run(levels=dict.fromkeys(("aster-large", "birch-base", "jaccard", "bm25"), 0.0))
     record = read_run_record(run)
     said = sentences(sage_verdict(record, build_record_board(record)))
-    assert said[1].startswith("No system keeps every superficial edit above every meaning change")
+    assert said[1].startswith("No system ranks every superficial edit above every meaning change")
 
 
 def test_a_handful_of_items_beats_nobody(make_run: MakeRun) -> None:

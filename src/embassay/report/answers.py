@@ -523,7 +523,7 @@ def _say_no_system_chosen(quality: Sequence[ReportQuestionAnswer], answers: Sequ
 
 def _say_quality_unasked(quality: Sequence[ReportQuestionAnswer], answered: Sequence[ReportQuestionAnswer]) -> str:
     """Say that nobody asked how good systems are, who may be first, who is out, and what would decide."""
-    first = "; ".join(f"{WHERE[answer.question.name]} {_say_possible_leaders(answer)}" for answer in answered)
+    first = "; ".join(f"{WHERE[answer.question.name]}, {_say_possible_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
     ruled = f"; ruled out everywhere: {_join_with_and(_list_first_few_names(out))}" if out else ""
@@ -546,7 +546,7 @@ WHERE = {
     "search": "for search",
     "reworded": "where texts are paraphrased",
     "damaged": "where copies are damaged",
-    "groups": "to group documents",
+    "groups": "for grouping documents",
 }
 IN_GROUPING = "in grouping documents"
 """What a system leads in, which is not what it is used for."""
@@ -556,9 +556,9 @@ def _say_open_and_untested_questions(
     left: Sequence[ReportQuestionAnswer], never: Sequence[ReportQuestionAnswer]
 ) -> Iterator[str]:
     if left:
-        yield f"Still open: {', '.join(answer.question.name for answer in left)}."
+        yield f"Undecided: {'; '.join(answer.question.asks.lower() for answer in left)}."
     if never:
-        yield f"Not tested: {', '.join(answer.question.name for answer in never)}."
+        yield f"Not tested: {'; '.join(answer.question.asks.lower() for answer in never)}."
 
 
 def _join_with_and(parts: Sequence[str]) -> str:

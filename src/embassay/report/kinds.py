@@ -24,7 +24,7 @@ from embassay.report.record import FEW, KINDS, RunRecord
 from embassay.report.runs import ReportRun, run_kind_title
 
 FILES = (
-    "comparisons.json, items/ (a value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
+    "comparisons.json, items/ (one value per item), tables/ (CSV and Markdown), and results.jsonl (every number with "
     "interval and n)"
 )
 
@@ -49,10 +49,10 @@ WORDINGS = {
         "docs/sage.md",
     ),
     "pteb": ProtocolWording(
-        "The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets, a dataset’s score the "
-        "mean over the paraphraser’s runs; a dataset with several languages is averaged over them.",
+        "The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets, and a dataset’s score "
+        "is the mean over the paraphraser’s runs; a dataset with several languages is averaged over its languages.",
         "95%, corrected for bias and small samples. For the score and drop of a dataset: two-level bootstrap over "
-        "items (original and paraphrases paired) and runs. The drop over datasets also has an interval from "
+        "items (original and paraphrases paired) and runs. The drop across datasets also has an interval from "
         "a mixed model with dataset and run as random effects. A dataset with a single clustering set has no "
         "interval over sets.",
         "docs/pteb.md",
@@ -66,15 +66,15 @@ WORDINGS["mteb"] = ProtocolWording(
 )
 WORDINGS["calibration"] = ProtocolWording(
     "Skill: 1 − a / b, where a is the log loss of the fitted probabilities on held-out pairs and b that of the base "
-    "rate; mean over datasets. Thresholds and curves are for one system on one dataset.",
+    "rate; averaged over datasets. Thresholds and curves are for one system on one dataset.",
     "For a probability: exact, from the binomial bounds of the nearest lower-scoring and higher-scoring pairs. For "
     "a threshold: a guarantee, tested in a fixed order. For skill: 95%, bootstrap over the pairs.",
     "docs/calibration.md",
-    f"{FILES}, calibrations/ (a file per system and dataset, for `eb.calibration`)",
+    f"{FILES}, calibrations/ (one file per system and dataset, for `eb.calibration`)",
 )
 WORDINGS["choose"] = ProtocolWording(
     "Each system’s chance of being best on these documents, and its expected regret, from signals "
-    "whose weights were fitted on labelled public collections; your labels update both.",
+    "whose weights were fitted on labelled public collections; your labels update these estimates.",
     "For a difference: 95%, from the prediction errors on held-out collections; wider if systems disagree.",
     "docs/choose.md",
 )
@@ -82,7 +82,7 @@ WORDINGS |= {
     "original": replace(
         WORDINGS["pteb"],
         overall="The unweighted mean of the run’s tasks. A task’s score is the mean over its datasets; a dataset "
-        "with several languages is averaged over them. Nothing was paraphrased.",
+        "with several languages is averaged over its languages. Nothing was paraphrased.",
         intervals="95%, bootstrap over the items of each dataset, corrected for bias and small samples. A single "
         "clustering set is resampled over its texts.",
     ),
@@ -90,7 +90,7 @@ WORDINGS |= {
         WORDINGS["pteb"],
         overall=(
             "Per dataset: the mean score over runs for each transformation; an axis is the unweighted mean of its "
-            "transformations, and the total that of the axes. Over datasets: unweighted means, "
+            "transformations, and the total is the unweighted mean of the axes. Over datasets: unweighted means, "
             "without averaging by task first. The original is scored on the items that have a transformed text."
         ),
         intervals="95%, bootstrap over runs and over the items of each dataset (the same items for every "
@@ -99,17 +99,17 @@ WORDINGS |= {
     ),
     "judge": replace(
         WORDINGS["pteb"],
-        overall="Spearman correlation of a judge’s ratings with the gold scores of a dataset, mean over datasets. "
-        "Error: mean distance between rating and gold on the scale from 0 to 5, over the pairs of all datasets. "
-        "Pairs without a rating are left out and counted; if there are over 5%, there is no score.",
+        overall="Spearman correlation between a judge’s ratings and a dataset’s gold scores, averaged over datasets. "
+        "Error: mean distance between rating and gold score on the scale from 0 to 5, over the pairs of all datasets. "
+        "Pairs without a rating are left out and counted; if they exceed 5%, no score is given.",
         intervals="95%, bootstrap over the pairs of each dataset, corrected for bias and small samples.",
     ),
     "paraphrasers": replace(
         WORDINGS["pteb"],
         overall=(
-            "Similarity: the judge’s mean rating of text and paraphrase, 0 to 5. Edit distance: words changed, divided "
-            "by the length of the longer text. Seconds: the server’s time per text. Each is a mean over a dataset’s "
-            "distinct texts, then over datasets. If over 5% lack a paraphrase or rating, there is no value."
+            "Similarity between text and paraphrase: the judge’s mean rating, 0 to 5. Edit distance: words changed, "
+            "divided by the length of the longer text. Seconds: the server’s time per text. Each is a mean over a "
+            "dataset’s distinct texts, then over datasets. If over 5% lack a paraphrase or rating, no value is given."
         ),
         intervals="95%, bootstrap over the texts of each dataset, corrected for bias and small samples.",
     ),
@@ -121,7 +121,8 @@ WORDINGS |= {
     ),
 }
 WORDINGS["score"] = ProtocolWording(
-    "The mean over queries for which a measure is defined; the others are counted. RA-nWG weights grades 5, 4 and 3 "
+    "The mean over queries for which a measure is defined; the others are counted separately. "
+    "RA-nWG weights grades 5, 4 and 3 "
     "by how rare they are in a query’s judgements, sums the weights over the first K, and divides by the best sum "
     "of any K documents. PROC is the same for the best K of the run’s own list, or of the given pool; %PROC is the "
     "share of PROC that the run reaches.",
@@ -133,14 +134,14 @@ WORDINGS["score"] = ProtocolWording(
 WORDINGS["golden"] = replace(
     WORDINGS["score"],
     overall="S1 rewrites and embeds a question, S2 searches by vectors and by words, S3 merges both lists by "
-    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps all passages of the "
-    "best grades, S6 has the judge order the kept passages, a few at a time. Claims are what the ranking engine "
-    "expects of its own order.",
-    intervals="95%, bootstrap over questions; for shares of repeated items, over the items.",
+    "reciprocal rank fusion, S4 has a judge grade every passage from 1 to 5, S5 keeps all passages with the "
+    "best grades, S6 has the judge order the kept passages, a few at a time. Claims: how accurate the "
+    "ranking engine expects its own order to be.",
+    intervals="95%, bootstrap over questions, or over the items for shares of repeated items.",
     pages="docs/golden.md",
     files="golden.json (all that this page shows), a folder per question with the output of each stage, export/ "
     "(qrels, "
-    "JSON Lines, BEIR), tables/, results.jsonl and spending.jsonl",
+    "JSON Lines, BEIR), tables/, results.jsonl, spending.jsonl",
 )
 WORDINGS["questions"] = replace(
     WORDINGS["score"],
@@ -155,15 +156,15 @@ WORDINGS["questions"] = replace(
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
     overall=(
-        "A stack consists of encoder, dimensions, index, K candidates, reranker and mode. "
-        "Its quality is a mean over queries or, with several datasets, a mean of their means. p50: the "
+        "A stack is a combination of encoder, dimensions, index, K candidates, reranker and mode. "
+        "Its quality is a mean over queries or, with several datasets, the mean of the dataset means. p50: the "
         "median time over sessions for each query, then the median over queries; p95: over all samples. A stack is "
-        "dominated if another stack is no worse in price, time and quality, and better in one of them. "
+        "dominated if another stack is no worse in price, time and quality, and better in at least one. "
         "%PROC is the quality reached as a share of what the candidates allow, a ratio of means."
     ),
-    intervals="95%, percentile bootstrap over queries, with the same resamples for every stack; times over timed "
-    "queries. "
-    "Shares of winners: how often the rule selects a stack when queries and timed queries are resampled.",
+    intervals="95%, percentile bootstrap over queries (for times, over timed queries), with the same resamples for "
+    "every stack. "
+    "Win shares: how often the rule selects each stack when queries and timed queries are resampled.",
     pages="docs/sweep_findings.md",
     files="sweep.json (all that this page shows), tables/, results.jsonl",
 )
@@ -171,9 +172,10 @@ WORDINGS["names"] = replace(
     WORDINGS["score"],
     overall=(
         "A query asks for works by an author on a topic. Name margin: similarity to the right passage minus "
-        "similarity to the closer of two impostors on the topic; topic margin: the same with the "
-        "author’s passage on another topic. Means are over the queries of each run, then over runs. An ablation "
-        "rewrites the same bundles; its percent is the mean change over rows with a base margin of 0.02 or more. "
+        "similarity to the closer of two impostors on the same topic; for the topic margin, similarity to the "
+        "author’s passage on another topic is subtracted instead. "
+        "Means are over the queries of each run, then over runs. An ablation "
+        "rewrites the same bundles; its percentage is the mean change over rows with a base margin of 0.02 or more. "
         "Retrieval, which is not in the paper, searches the passages of all bundles."
     ),
     intervals="95%, bootstrap over queries, each with all its runs, corrected for bias and small samples.",
@@ -197,7 +199,7 @@ WORDINGS["sessions"] = ProtocolWording(
 )
 WORDINGS["versions"] = ProtocolWording(
     "Current first: among questions whose first passages include either version, the share whose current passage "
-    "ranks above its old version; ties count half. Copies: the share of the first passages that repeat another one. "
+    "ranks above its old version; ties count as half. Copies: the share of the first passages that repeat another one. "
     "Both are shown without a remedy, and after applying recency or deduplication to the same lists.",
     "95%, bootstrap over questions, corrected for bias and small samples.",
     "docs/probes.md",
@@ -216,11 +218,11 @@ WORDINGS["hume"] = ProtocolWording(
     "number of clusters and labelled examples, which people do not. Percent of human is 100 times the model’s score "
     "divided by people’s. Low agreement: κ or ARI under 0.4, Spearman under 0.6.",
     "For people: Wilson (classification), Fisher z (STS), lowest to highest annotator (clustering, reranking), which "
-    "is not a 95% interval; with one annotator, a Wilson interval as if the score were a share. A score outside it "
-    "is not a test result.",
+    "is not a 95% interval; with one annotator, a Wilson interval as if the score were a share. A score outside "
+    "the interval is not a test result.",
     "docs/hume.md",
-    "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
-    "and n)",
+    "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with its "
+    "interval and n)",
 )
 CORRECTED = "corrected.json"
 BY_PEOPLE = (
@@ -299,15 +301,15 @@ SCALES = {
     "sage": ProtocolReadingGuide(
         "Does similarity agree with people, resist typos, detect changed meaning and lost text, and work for "
         "clustering and retrieval?",
-        "Five tasks from 0 to 1; higher is better. Overall is their unweighted mean; a system with a missing task has "
-        "no overall score.",
+        "Five tasks, each scored from 0 to 1; higher is better. Overall is their unweighted mean; a system with a "
+        "missing task has no overall score.",
         (
             "A system that only ignores noise already has a robustness of 0.333. See the shares.",
-            "Sensitivity does not start at 0: the baseline constant, which always answers 1, scores 0.683.",
-            "A preference of 0.5 is chance, not half of the maximum.",
-            "Retrieval is a share of the system’s own clean result, so a poor retriever can keep all of it. With few "
-            "queries, a share can exceed 1 by chance.",
-            "Clustering is not corrected for chance, so compare it with the baseline random.",
+            "Sensitivity does not start at 0: the constant baseline, which always answers 1, scores 0.683.",
+            "A preference of 0.5 is chance level, not a halfway score.",
+            "The retrieval score is a share of the system’s own clean result, so even a poor retriever can score 1. "
+            "With few queries, a share can exceed 1 by chance.",
+            "Clustering is not corrected for chance, so compare it with the random baseline.",
         ),
     ),
     "pteb": ProtocolReadingGuide(
@@ -319,7 +321,7 @@ SCALES = {
             "to trust a loss.",
             "A small loss from a low score is not robustness: a system that finds nothing loses nothing.",
             "Systems without vectors classify and cluster by a different method and are ranked separately.",
-            "Another paraphraser or prompt gives another change; the interval covers only runs of the same setup.",
+            "A different paraphraser or prompt gives a different change; the interval covers only runs of one setup.",
         ),
     ),
     "hteb": ProtocolReadingGuide(
@@ -327,11 +329,11 @@ SCALES = {
         "The task’s own measure times 100, on originals and transformed texts. The change is transformed minus "
         "original, so a loss is negative. A profile is the change on each of three axes.",
         (
-            "A transformation that changes the meaning lowers every system’s score: lengths, copies and "
-            "people’s ratings show how far to trust a loss.",
-            "Translation turns pairs in two languages into pairs in one, which makes such data easier, not harder.",
-            "Ranks by axis are not tested, and the intervals of a system’s axes use the same items.",
-            "Another transformer gives other texts; the interval covers only runs of the same transformer.",
+            "A transformation that changes the meaning lowers every system’s score: text lengths, unchanged copies "
+            "and people’s ratings show how far to trust a loss.",
+            "Translation turns cross-lingual pairs into monolingual ones, which makes such data easier, not harder.",
+            "Ranks by axis are not tested, and the intervals for a system’s axes come from the same items.",
+            "A different transformer gives different texts; the interval covers only runs of the same transformer.",
         ),
     ),
     "original": ProtocolReadingGuide(
@@ -340,16 +342,16 @@ SCALES = {
         ("Systems without vectors classify and cluster by a different method and are ranked separately.",),
     ),
     "judge": ProtocolReadingGuide(
-        "Which language model rates similarity like people do?",
-        "Correlation of its ratings with gold scores, −1 to 1, higher is better; error on the scale from 0 to 5, lower "
-        "is better.",
+        "Which language model rates similarity most like people?",
+        "Correlation of its ratings with gold scores, from −1 to 1 (higher is better); error on the scale from 0 to 5 "
+        "(lower is better).",
         ("A judge that agrees with people on pairs of sentences may not do so on long paraphrases.",),
     ),
     "paraphrasers": ProtocolReadingGuide(
         "Which language model paraphrases texts and keeps their meaning?",
-        "Similarity of text and paraphrase as rated by a judge, 0 to 5, and the share of words changed, 0 to 1.",
+        "Similarity between text and paraphrase as rated by a judge (0 to 5), and the share of words changed (0 to 1).",
         (
-            "A model that copies the text has a similarity of 5, so read both columns together.",
+            "A model that copies the text has a similarity of 5, so read similarity and edit distance together.",
             "The ratings are a language model’s, not people’s.",
         ),
     ),
@@ -360,7 +362,7 @@ SCALES = {
     ),
     "golden": ProtocolReadingGuide(
         "Which passages contain the evidence for each question, according to a judge?",
-        "Grades from 1 (irrelevant) to 5 (answers the question). Every score from this set depends on them.",
+        "Grades from 1 (irrelevant) to 5 (answers the question). Every score based on this set depends on the grades.",
         (
             "If the judge is a language model, have people check a sample before you treat its grades as theirs.",
             "A passage that no search found was never graded, so it counts as unjudged, not as bad.",
@@ -377,21 +379,22 @@ SCALES = {
     "score": ProtocolReadingGuide(
         "Do the K passages in the prompt contain the decisive evidence?",
         "RA-nWG from 0 to 1: the value of the first K passages as a share of the best possible K. "
-        "N-Recall4+ is the good passages found, as a share of those that fit; Harm is the share of poor passages, "
-        "lower is better. PROC is the best value that the pool allows, and %PROC is the share of PROC that is reached.",
+        "N-Recall4+ is the number of good passages found, as a share of those that fit; Harm is the share of poor "
+        "passages (lower is better). PROC is the best value that the pool allows, and %PROC is the share of PROC "
+        "that is reached.",
         (
             "The order within the first K does not count.",
             "A value of 1 does not mean that an answer is right, only that the evidence is in the prompt.",
-            "Equal values on different judgements do not mean equal quality.",
+            "Equal values based on different judgements do not mean equal quality.",
         ),
     ),
     "sweep": ProtocolReadingGuide(
         "How much quality do time and money buy?",
-        "A stack is on the frontier if no other stack is as cheap, as fast and as good, and better in one "
-        "of these. p50 is the median time of a query; one query in twenty takes longer than p95.",
+        "A stack is on the frontier unless another stack is no worse in price, time and quality, and better in at "
+        "least one of them. p50 is the median time of a query; one query in twenty takes longer than p95.",
         (
             "Times apply to this machine and corpus; on larger corpora, indexes rank differently.",
-            "Prices are from the date shown with them.",
+            "Prices are as of the date shown next to them.",
             "The recommendation is valid only for its budget.",
         ),
     ),
@@ -401,20 +404,21 @@ SCALES = {
         "passage ranks higher.",
         (
             "Margins of two systems cannot be compared because each has its own scale; percent changes can.",
-            "A smaller margin does not always make retrieval worse: compare recall.",
+            "A smaller margin does not always make retrieval worse, so compare recall.",
         ),
     ),
     "noise": ProtocolReadingGuide(
         "How does small talk around a question affect search?",
-        "Drop in percent of the clean question's similarity to its meaning; 0 means no drop.",
+        "Drop as a percentage of the clean question's similarity to its meaning; 0 means no drop.",
         ("A drop in similarity matters only if another passage then ranks higher: check the loss in retrieval.",),
     ),
     "hume": ProtocolReadingGuide(
         "How do people perform on the same items, and how well do they agree?",
-        "The task’s own measure times 100 for people and systems. Percent of human is the ratio of the two.",
+        "The task’s own measure times 100, for people and systems. Percent of human is a system’s "
+        "score as a percentage of people’s.",
         (
-            "A score above people’s does not mean better than people: where annotators disagree, the gold is "
-            "uncertain, and a system may only have learned how such labels are made. Check the agreement first.",
+            "A system that scores above people is not necessarily better: where annotators disagree, the gold is "
+            "uncertain, and the system may only have learned how such labels are made. Check the agreement first.",
             "The range of two annotators is not a 95% interval, and a score outside it is not a test "
             "result. The paired difference is tested.",
             "Percent of human can exceed 100, because it is a ratio of two uncertain numbers.",
@@ -450,7 +454,7 @@ SCALES = {
         ),
     ),
     "calibration": ProtocolReadingGuide(
-        "How likely are two texts of a given similarity to mean the same, and above which similarity can you accept "
+        "How likely are two texts of a given similarity to mean the same, and above what similarity can you accept "
         "them?",
         "Skill is the share of the uncertainty that the similarity removes: 0 is none, 1 is all.",
         (
@@ -464,7 +468,7 @@ SCALES = {
         "best nDCG@10.",
         (
             "This is a forecast from the documents alone; a measurement needs judged questions.",
-            "The forecast was fitted on short English collections; for others, its chances may be inaccurate.",
+            "The forecast was fitted on short English collections; for others, its estimates may be inaccurate.",
         ),
     ),
     "mteb": ProtocolReadingGuide(
@@ -517,26 +521,26 @@ def _iterate_glossary_of_interval_marks(correction: str) -> Iterator[DefinedTerm
     )  # fmt: skip
     yield _make_glossary_term(
         "reading-rank", "Rank 1–2",
-        "The ranks that the tests allow: first at best, second at worst. Pairs of systems are compared on the "
+        "The ranks that the system could hold: first at best, second at worst. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
-        "Two systems of rank 1–2 may differ; these items cannot show which is better. More items narrow the range."
+        "Two systems with rank 1–2 may differ; these items cannot show which is better. More items narrow the range."
     )  # fmt: skip
     yield _make_glossary_term(
         "reading-overlap",
         "Bars that overlap",
-        "Overlap shows nothing, because both systems saw the same items, and items that are hard for one are hard "
-        "for the other. What is tested is the difference, which has its own interval.",
+        "Overlap shows nothing: both systems saw the same items, and items that are hard for one tend to be hard "
+        "for the other. The difference is tested and has its own interval.",
     )
     yield _make_glossary_term(
         "reading-bold",
         "Bold",
-        "The best value of a task before rounding, and all values that cannot be told apart from it.",
+        "The best value for a task before rounding, and all values that cannot be told apart from it.",
     )
     yield _make_glossary_term(
         "reading-n",
         "n, and grey values",
-        f"n is the number of items behind a value. With n under {FEW}, the value is grey and never leads a finding; "
-        "under 50, an interval is only a rough guide.",
+        f"n is the number of items behind a value. With n under {FEW}, the value is grey and is never "
+        "a headline finding; under 50, an interval is only a rough guide.",
     )
     yield _make_glossary_term(
         "reading-points",
@@ -568,7 +572,7 @@ def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
         ),
         _make_glossary_term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
-            "The two are not shown to be equal.",
+            "This does not show that the two are equal.",
         ),
         _make_glossary_term(
             "reading-first", "may be first", "Its rank range includes 1.",
@@ -576,19 +580,19 @@ def _explain_report_verbs(alpha: float) -> tuple[DefinedTerm, ...]:
         ),
         _make_glossary_term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
-            "If the interval reaches 0, there may be no loss.",
+            "If the interval includes 0, there may be no loss.",
         )
     )  # fmt: skip
 
 
 STATES = (
     _make_glossary_term(
-        "reading-failed", "✕ failed", "A cell failed, for the reason shown. The score is missing, not 0."
+        "reading-failed", "✕ failed", "A cell failed for the reason shown. The score is missing, not 0."
     ),
     _make_glossary_term(
-        "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
+        "reading-partial", "◐ partial", "Some datasets of the task are missing, so the task has no score."
     ),
     _make_glossary_term("reading-not-run", "not run", "Planned, but not run yet. Repeat the command to continue."),
-    _make_glossary_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
-    _make_glossary_term("reading-none", numbers.NONE, "There is no such value, such as the dimensions of bm25."),
+    _make_glossary_term("reading-undefined", "n/a", "Not defined, for example a correlation of equal ratings."),
+    _make_glossary_term("reading-none", numbers.NONE, "There is no such value, for example the dimensions of bm25."),
 )

@@ -29,8 +29,8 @@ STEPS = (4, 3, 2, 0)
 PRINTED = 20
 """Questions that a terminal shows."""
 MEANS = (
-    "The rank of the right passage; – if it was not found. Systems differ if one ranks it first, in the first "
-    f"{BANDS[1]} or in the first {LOOKED_AT}, and another does not. All fail if none ranks it in the first {LOOKED_AT}."
+    "The rank of the right passage; – if it was not found. Systems differ if one ranks it first, in the top "
+    f"{BANDS[1]} or in the top {LOOKED_AT} and another does not. All fail if none ranks it in the top {LOOKED_AT}."
 )
 
 

@@ -468,7 +468,7 @@ def _say_test_used(page: RunMethodPage) -> str:
     if not page.test:
         return ""
     return (
-        f"{page.test[:1].upper()}{page.test[1:]}. p is adjusted over all pairs of a task "
+        f"{page.test[:1].upper()}{page.test[1:]}. p is corrected for all pairs of a task "
         f"({page.correction.capitalize()}), α = {page.alpha}."
     )
 

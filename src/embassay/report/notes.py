@@ -251,7 +251,7 @@ def _few_items_notes(record: RunRecord) -> Iterator[RunNote]:
         ]
         if told:
             more = f"; and {len(told) - MOST_PLACES} more" if len(told) > MOST_PLACES else ""
-            yield RunNote("small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if you can.")
+            yield RunNote("small n", f"{'; '.join(told[:MOST_PLACES])}{more}.", few, "Use more items if possible.")
 
 
 def _few_cluster_sets_notes(record: RunRecord) -> Iterator[RunNote]:
@@ -328,7 +328,7 @@ def _iterate_cell_warning_notes(
 def _missing_ranks_notes(record: RunRecord) -> Iterator[RunNote]:
     for name, scope in record.scopes.items():
         if scope.reason and len(scope.systems) > 1:
-            yield RunNote("no ranks", f"No ranks on {name}: {scope.reason}.")
+            yield RunNote("no ranks", f"No ranks for {name} ({scope.reason}).")
 
 
 def make_more_labels_outlook_table(

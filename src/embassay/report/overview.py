@@ -603,7 +603,7 @@ def _unranked_verdict(board: SystemBoard, scope: TaskSystemComparisons) -> Verdi
     low, high = values[0], values[-1]
     title = board.lead_title.lower()
     reason = scope.reason or "no test compares them"
-    lede = (f"Values lie between {low.lead.text} and {high.lead.text}, but {reason}.",)
+    lede = (f"Values lie between {low.lead.text} and {high.lead.text}; {reason}.",)
     claims = (_make_system_score_claim(board, low, "least"), _make_system_score_claim(board, high, "most"))
     return VerdictText((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 

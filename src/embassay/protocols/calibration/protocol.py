@@ -444,7 +444,7 @@ def make_calibration_gap_table(rows: Sequence[ResultRow]) -> ColumnTable:
     return ColumnTable(
         "calibration_gaps", "Where the probability is too high or too low", columns,
         tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
-        "Share of pairs that mean the same minus the mean probability; below 0, the system is overconfident."
+        "Share of pairs with the same meaning, minus the mean probability; below 0, the system is overconfident."
     )  # fmt: skip
 
 

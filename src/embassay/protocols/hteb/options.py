@@ -174,7 +174,7 @@ class HtebOptions(PtebOptions):
         "reference", "Also transform documents and candidates (`reference`), or only queries.", "H2", group=DATA
     )
     semrel: Literal["english", "reference"] = option(
-        "english", "SemRel2024 of the suite hteb-en: English, or all 14 languages (`reference`).", "H14"
+        "english", "SemRel2024 in the suite hteb-en: English, or all 14 languages (`reference`).", "H14"
     )
     candidates: Literal["cosine", "reference"] = option(
         "cosine", "Rerank by cosine, or by the model's own similarity and role prompts (`reference`).", "H11"
@@ -183,7 +183,7 @@ class HtebOptions(PtebOptions):
         "role", "Use only query and document prompts, or also a model's task prompts (`reference`).", "H12"
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
-        "reference", "Start k-means from each run's seed (`reference`), or always from the first run's seed.", "H9"
+        "reference", "Initialise k-means with each run's seed (`reference`) or always with the first run's.", "H9"
     )
 
 

@@ -224,8 +224,9 @@ def _make_change_tests_table(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
         make_signed_points_column("shift"), *_ENDS,
         number_column("p", style="p"), number_column("p_holm", style="p"),
         whole_number_column("datasets", "n"), text("method"), text("reason"),
-        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon signed-rank "
-        "test, Holm over systems within a part. We could not read which tests the paper uses; these are ours.",
+        note="Hodges-Lehmann shift of the change over datasets, with a bootstrap interval over datasets; Wilcoxon "
+        "signed-rank test, with Holm's correction over the systems of a part. We could not see which tests the paper "
+        "uses; these are ours.",
     )  # fmt: skip
 
 
@@ -276,7 +277,7 @@ def _make_language_groups_table(groups: Sequence[Mapping[str, Any]]) -> ColumnTa
         "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART,
         whole_number_column("datasets"),
         make_signed_points_column("change"), *_ENDS,
-        note="Mean over systems of each dataset's change; this compares two groups of datasets and is not a paired "
+        note="Each dataset's change, averaged over systems; this compares two groups of datasets and is not a paired "
             "test.",
     )  # fmt: skip
 
@@ -296,8 +297,8 @@ def _make_text_outcome_counts_table(texts: Sequence[TransformedTextCounts]) -> C
         number_column("questions lost %", lambda row: _compute_percentage_or_none(row.no_question, row.questions)),
         number_column("edit distance", "distance"),
         *(_make_count_column(kind, attrgetter("outcomes")) for kind in kinds),
-        note="Distinct texts. Length ratio: the median. Wrong way: texts that should be longer or shorter "
-            "but are not.",
+        note="Only distinct texts are counted. Length ratio: median over the texts. Wrong way: texts that should be "
+            "longer or shorter but are not.",
     )  # fmt: skip
 
 
@@ -321,7 +322,7 @@ def _make_drawn_languages_table(texts: Sequence[TransformedTextCounts]) -> Colum
     return ColumnTable.of(
         "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
         *(_make_count_column(name, attrgetter("languages")) for name in names),
-        note="Texts by target language or, for back-translation, by intermediate language.",
+        note="Number of texts by target language or, for back-translation, by intermediate language.",
     )  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def people_beside_best_model_table(pairs: Sequence[DatasetLanguageRecord], ranke
     """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
     note = (
         "The range of the annotators is not a 95% interval, and being outside it is not a test result, "
-        "because the model's own uncertainty is ignored. For tests, see hume_systems."
+        "because the model's own uncertainty is ignored. For tests, see the table hume_systems."
     )
     answered = text("answered_by", lambda row: name_annotator_kind(row.pair.annotators))
     return _make_table_8(pairs, ranked, *_people_table_columns(make_percentage_point_column), answered, note=note)

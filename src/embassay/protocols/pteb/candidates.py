@@ -102,7 +102,7 @@ class CandidateSelectionRule:
         return (
             "The rule selects the largest edit distance among candidates with a mean similarity of at least "
             f"{self.similarity:g} and an edit distance of at least {self.edit_distance:g} (below that, a candidate "
-            "copies). Ties (to two decimals) go to the shorter runtime."
+            "counts as a copy). Ties (to two decimals) go to the shorter runtime."
         )
 
 
@@ -205,7 +205,7 @@ def _get_seconds_or_infinity(candidate: CandidateParaphraserMeans) -> float:
 class ParaphraserSelectionOptions(JudgeRatingOptions):
     """Options for selecting a paraphraser, which is step 2."""
 
-    least_similarity: float = option(4.0, "Minimum mean similarity rating of a candidate, 0 to 5.", point="A7")
+    least_similarity: float = option(4.0, "Minimum mean similarity rating for a candidate, from 0 to 5.", point="A7")
     least_edit_distance: float = option(
         0.1, "Minimum edit distance of a candidate; below it, the candidate counts as copying."
     )

@@ -289,7 +289,7 @@ def _make_score_and_runtime_table(given: PtebRunRowsAndComparisons) -> ColumnTab
         number_column("peak_rss_gib", partial(_find_system_peak_memory_gib, given)),
         # The paper has it; nothing here measures it.
         number_column("vram_gib", lambda _: None),
-        note=("Seconds for one run of the STS datasets, excluding texts that were already encoded. Memory is the "
+        note=("Seconds for one run on the STS datasets, excluding texts that were already encoded. Memory is the "
             "process's peak, including everything loaded before; GPU memory is not measured."),
     )  # fmt: skip
 

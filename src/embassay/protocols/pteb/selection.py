@@ -268,7 +268,7 @@ def _make_paraphraser_criteria_table(
         text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
         text("Selected", describe_candidate_selection),
         note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime "
-            "covers parallel requests, except for a candidate with concurrency=1.",
+            "is measured with parallel requests unless a candidate has concurrency=1.",
     )  # fmt: skip
 
 

@@ -73,8 +73,10 @@ class PtebOptions:
     most_lost: float = option(
         MOST_LOST, "Give no score if more than this share of a task's texts have no usable rewrite."
     )
-    neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
-    clustering_cap: int = option(10_000, "Maximum texts to cluster without vectors; larger sets are sampled by label.")
+    neighbours: int = option(10, "Number of nearest neighbours for classifying without vectors.")
+    clustering_cap: int = option(
+        10_000, "Maximum number of texts to cluster without vectors; larger sets are sampled by label."
+    )
     resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:

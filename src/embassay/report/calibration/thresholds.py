@@ -64,7 +64,7 @@ class CalibrationTaskWording:
 WORDINGS = {
     "pairs": CalibrationTaskWording(
         "similarity", "mean the same", "pairs", "Accept pairs at or above this similarity.", "two texts mean the same",
-        "Share of pairs that mean the same minus the mean probability. Below 0, the system is overconfident; 0 is "
+        "Share of pairs with the same meaning, minus the mean probability. Below 0, the system is overconfident; 0 is "
         "perfect.",
         "Accepting a pair that does not mean the same costs {wrong}; missing a pair that does costs {missed}.",
     ),
@@ -260,7 +260,7 @@ def _say_worst_calibrated_kind(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         off = claim.value or 0.0
         high = "too high" if off < 0 else "too low"
-        yield (f"The probability is least accurate for {claim.subject}: {abs(off):.2f} {high}.",)
+        yield (f"The probability is least accurate for {claim.subject}: it is {abs(off):.2f} {high}.",)
 
 
 def _explain_missing_calibration(record: RunRecord) -> str:
@@ -380,9 +380,9 @@ def _reliability_figure(record: RunRecord, board: SystemBoard, dataset: str) -> 
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
     summary = "; ".join(_summarize_reliability_series(line) for line in series if line.points)
     return Figure(
-        dataset, plots.draw_line_chart(series, ticks, SHARES, "predicted percent, held out", diagonal=True), summary,
-        "Vertical axis: the observed percent, with its exact 95% interval, for each tenth of the "
-        f"{_pick_calibration_wording(record).units}. On the diagonal, predictions are exact."
+        dataset, plots.draw_line_chart(series, ticks, SHARES, "predicted percentage, held out", diagonal=True), summary,
+        "Vertical axis: the observed percentage, with its exact 95% interval, for each tenth of the "
+        f"{_pick_calibration_wording(record).units}. On the diagonal, predicted and observed percent are equal."
     )  # fmt: skip
 
 
@@ -412,8 +412,9 @@ def _draw_precision_recall_curves(record: RunRecord, board: SystemBoard, dataset
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
             plots.draw_line_chart(series, ticks, SHARES, "percent recall on these labels"), summary,
-            "Vertical axis: percent precision on these labels, with the exact 95% interval of each point. The straight "
-            "line is the guarantee: up to that recall, precision is at least this high on similar data."
+            "Vertical axis: precision on these labels, in percent, with the exact 95% interval of each point. The "
+            "straight line is the guarantee: up to the recall where it ends, precision is at least this high on "
+            "similar data."
         )  # fmt: skip
 
 

@@ -195,7 +195,7 @@ def _describe_ranks_of_system_in_runs(
         return (name_row_system_in_sentence(row), f" has {'; '.join(places[:MOST_PLACES])}.")
     if good:
         return (name_row_system_in_sentence(row), " ", *good[0].clause, ".")
-    return (name_row_system_in_sentence(row), " has no rank here, because no test compares it with others.")
+    return (name_row_system_in_sentence(row), " has no rank here, because no test compares it with other systems.")
 
 
 def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
@@ -203,7 +203,7 @@ def _say_rank_in_run(run: ReportRun, row: BoardRow, *, several: bool) -> str:
     rank = describe_overall_rank(run, place) if place is not None else ""
     if place is None or not rank or place.lead.value is None:
         return ""
-    return f"{rank}{f' in {run.title}' if several else ''}, {format_value_with_interval(place.lead)}"
+    return f"{rank}{f' in {run.title}' if several else ''}, with {format_value_with_interval(place.lead)}"
 
 
 def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
@@ -218,7 +218,7 @@ def _weakness_sentence(bad: Sequence[SystemFinding]) -> Sentence:
 KINDS = {
     "embedding": "An embedding model, compared by cosine similarity",
     "classical": "A classical similarity metric",
-    "reference": "A baseline that ignores the text, in every table and never ranked",
+    "reference": "A baseline that ignores the text, shown in every table and never ranked",
     "llm": "A language model",
     "hybrid": "A fusion of word and vector rankings",
     "run": "A file of rankings",

@@ -136,7 +136,7 @@ def list_findings_of_tasks_ranked_last(run: ReportRun, row: BoardRow) -> Iterato
         ):
             continue
         what = NO_MORE.get(task.name) or (
-            f"the baseline {task.trivial_system}" if task.trivial_system else task.trivial_label
+            f"the {task.trivial_system} baseline" if task.trivial_system else task.trivial_label
         )
         as_much = task.printed.format_value_in_text(trivial)
         score = format_value_with_interval(value)
@@ -236,7 +236,7 @@ def _format_values_on_tasks(run: ReportRun, row: BoardRow, tasks: Sequence[Board
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
     values = [
-        f"{format_task_name(task)} {format_value_with_interval(row.tasks[place[task.name]])}"
+        f"{format_task_name(task)} with {format_value_with_interval(row.tasks[place[task.name]])}"
         for task in tasks[:MOST_TASKS]
     ]
     more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
@@ -299,7 +299,8 @@ def _format_values_on_datasets(run: ReportRun, row: BoardRow, placed: Sequence[P
             if result is not None
             else ""
         )
-        values.append(f"{word[field.task]} of {field.dataset} {value}")
+        with_value = f" with {value}" if value else ""
+        values.append(f"{word[field.task]} of {field.dataset}{with_value}")
     return convert_sentence_to_text(
         join_names_with_and(
             [*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])]
@@ -314,7 +315,7 @@ def _read_ranked_system_groups_cached(folder: Path, _written: int, _size: int) -
 
 
 ASKED = (
-    (("sage",), "how it reacts to edits of a text (SAGE)"),
+    (("sage",), "how it reacts to edits to a text (SAGE)"),
     (("pteb",), "how much paraphrases lower its scores (PTEB)"),
     (("hteb",), "how much other styles, lengths and languages lower its scores (HTEB)"),
     (("hume",), "how people perform on the same items (HUME)"),
@@ -365,7 +366,7 @@ def _say_uninformative_tasks(runs: Sequence[ReportRun], row: BoardRow) -> Iterat
         ]
         if nothing:
             names = convert_sentence_to_text(join_names_with_and(nothing))
-            yield f"{run.title}: no test separates it from the others on {names}."
+            yield f"{run.title}: no test separates it from the other systems on {names}."
 
 
 def _say_missing_or_weak_scores(record: RunRecord, row: BoardRow) -> Iterator[str]:
@@ -506,7 +507,7 @@ def _describe_system_token_price(runs: Sequence[ReportRun], system: str) -> str:
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
         amount = format_dollars(price)
-        return f"Price: {amount} per million tokens, as given in the sweep (prices of {numbers.format_date(day)})."
+        return f"Price: {amount} per million tokens, as given in the sweep (prices as of {numbers.format_date(day)})."
     return "Price: none, because it runs on your machine."
 
 
@@ -591,7 +592,7 @@ def _describe_best_stack_with_system(run: ReportRun, system: str) -> Iterator[Se
     yield (
         f"The best of its {len(stacks)} stacks in {run.title} is ",
         f"{best.id}: {measure} {_format_stack_quality(best, measure)}, {_format_ms(best.latency)} at "
-        f"p{findings.asked.percentile:.0f}, {format_usd_per_1000_queries(best.cost)} per 1,000 queries (prices of "
+        f"p{findings.asked.percentile:.0f}, {format_usd_per_1000_queries(best.cost)} per 1,000 queries (prices as of "
         f"{numbers.format_date(findings.asked.priced_on)}), {_describe_stack_standing(part, best)}."
     )  # fmt: skip
 

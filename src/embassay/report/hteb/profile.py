@@ -121,8 +121,8 @@ def hteb_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
     claims = (*worst, sure, *highest, *failed)
     if most and sure.n:
         return VerdictText(most, lede, claims)
-    tail = (("In these figures ", *_lowercase_first_letter(most), "."),) if most else ()
-    return VerdictText(("No system has a certain loss on any axis",), (*tail, *lede), claims)
+    tail = (("In these figures, ", *_lowercase_first_letter(most), "."),) if most else ()
+    return VerdictText(("No system has a clear loss on any axis",), (*tail, *lede), claims)
 
 
 def _state_worst_axis(profiles: Sequence[SystemScoreChanges]) -> tuple[Claim, ...]:
@@ -192,12 +192,12 @@ def _make_certain_losses_claim(profiles: Sequence[SystemScoreChanges]) -> Claim:
 
 
 def _say_certain_losses(claim: Claim) -> Sentence:
-    are = "change by axis is a certain loss: its interval is" if claim.of == 1 else (
-        "changes by axis is a certain loss: its interval is"
+    are = "change by axis is a clear loss" if claim.of == 1 else (
+        "changes by axis is a clear loss"
         if claim.n == 1
-        else "changes by axis are certain losses: their intervals are"
+        else "changes by axis are clear losses"
     )  # fmt: skip
-    return (f"{claim.n} of {claim.of} {are} below 0.",)
+    return (f"{claim.n} of {claim.of} {are} (interval below 0).",)
 
 
 def _make_failed_texts_claim(record: RunRecord) -> tuple[Claim, ...]:
@@ -223,8 +223,8 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     profiles = make_score_changes_of_systems(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield ParagraphBlock(
-        "How far scores change under paraphrasing and other changes of style, longer and shorter texts, and "
-        "translation: transformed minus original, in points, with 95% intervals. An axis is the unweighted mean of its "
+        "How much scores change when texts are paraphrased, changed in style or length, or translated: transformed "
+        "minus original, in points, with 95% intervals. An axis is the unweighted mean of its "
         "transformations, and the total is the unweighted mean of the axes. PTEB compares only paraphrased scores."
     )
     yield StyledBlockGroup(
@@ -235,7 +235,7 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield _make_axis_profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
-    yield ParagraphBlock("The change in points under each transformation, mean over datasets.")
+    yield ParagraphBlock("The change under each transformation, in points, averaged over datasets.")
     yield _make_changes_by_transformation_table(record, profiles)
     if panes := tuple(_profile_tables_by_dataset(record, board)):
         yield Heading("By dataset", "hteb-datasets")
@@ -439,7 +439,7 @@ def find_axis_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     broken = {name: change for name, change in profile.axes.items() if is_certain_loss(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"has a certain loss on the {AXES[name].lower()} axis: {format_score_change(change)} points"
+        clause = f"has a clear loss on the {AXES[name].lower()} axis: {format_score_change(change)} points"
         yield make_finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
@@ -456,9 +456,10 @@ def describe_uncertain_axes(run: ReportRun, row: BoardRow) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
     profile = _make_score_changes_of_system(run.record, row)
     undecided = [
-        f"{AXES[name].lower()} ({format_score_change(change)})"
+        f"{AXES[name].lower()}, {format_score_change(change)}"
         for name, change in profile.axes.items()
         if not is_little_lost(change) and not is_certain_loss(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"Whether it loses points on {convert_sentence_to_text(join_names_with_and(undecided))} is uncertain."
+        axes = "this axis" if len(undecided) == 1 else "these axes"
+        yield f"It is uncertain whether it loses points on {axes}: {'; '.join(undecided)}."

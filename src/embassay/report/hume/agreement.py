@@ -190,7 +190,7 @@ def rate_dataset_difficulty_for_humans(pairs: Sequence[DatasetLanguageRecord]) -
     return FamilyDifficulties(
         rows,
         scale,
-        f"{_format_difficulty_counts(pairs).capitalize()} of {numbers.format_noun_count(len(pairs), 'pair')}.{ends}",
+        f"Of {numbers.format_noun_count(len(pairs), 'pair')}: {_format_difficulty_counts(pairs)}.{ends}",
     )
 
 

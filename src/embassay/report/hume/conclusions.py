@@ -118,7 +118,7 @@ def pairs_above_people_heading(every: Sequence[DatasetLanguageModelScores], who:
     agreement = _say_annotator_agreement(keep_pairs_by_best_model_side(every, "above"))
     said = f"{ends} on {above.n} of {above.of} pairs, {agreement}"
     long = f"A model is above {said}"
-    return long if len(long) <= MOST else f"Models pass {said}"
+    return long if len(long) <= MOST else f"Models top {said}"
 
 
 def _describe_agreement(models: DatasetLanguageModelScores) -> str:
@@ -201,7 +201,7 @@ def _say_overall_human_place(
     yield (
         f"Over {pairs}, {who} score {score} and rank {place.n} of {place.of} by the mean; ",
         _name_labelled_system(best.subject, label),
-        f", the {'best' if place.n > 1 else 'next'}, scores {POINTS.text(best.value or 0.0)}.",
+        f", the {'best model' if place.n > 1 else 'next best'}, scores {POINTS.text(best.value or 0.0)}.",
     )
 
 
@@ -246,8 +246,8 @@ def _say_largest_leads(
         if claim.relation == "least":
             yield (
                 "The largest lead of a model is on ", pair.name, ": ", _name_labelled_system(claim.kind, label),
-                f" {format_score_in_points(best.score)}, {who} {format_score_with_interval(pair.human)}, "
-                f"agreement {format_agreement(pair)}."
+                f" {format_score_in_points(best.score)} against {format_score_with_interval(pair.human)} for {who} "
+                f"(agreement: {format_agreement(pair)})."
             )  # fmt: skip
         else:
             yield (

@@ -275,7 +275,8 @@ def _make_findings_of_pairs_on_side(run: ReportRun, system: str, *, above: bool)
     agreeing = " where they agree" if above else ""
     clause = f"is {where} the interval of {describe_kind_of_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += (
-        f", most on {pair.name}: {format_score_in_points(score.score)} against {format_score_with_interval(pair.human)}"
+        f", furthest on {pair.name}: {format_score_in_points(score.score)} against "
+        f"{format_score_with_interval(pair.human)}"
     )
     clause += f", agreement {format_agreement(pair)}" if above else ""
     yield make_finding(run, clause, weight=3, place="hume-pairs")
@@ -307,7 +308,7 @@ def _describe_overall_place_beside_people(summary: Summary, system: str, who: st
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
         f"Mean over {pairs}: {format_score_in_points(own.mean)}, rank {own.rank} of {ranked}; {who}: "
-        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by mean are not significance tests."
+        f"{format_score_in_points(human.mean)}, rank {human.rank}. Ranks by mean are not based on significance tests."
     )
 
 
@@ -323,12 +324,12 @@ def _describe_pairs_above_and_below_people(facts: Found, who: str) -> Iterator[s
     clauses += [f"below it on {len(below)} ({format_first_pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {convert_sentence_to_text(join_names_with_and(clauses))}."
+    yield f"Of {of}, it is {convert_sentence_to_text(join_names_with_and(clauses))}."
 
 
 def _name_pairs_with_agreement(pairs: Sequence[DatasetLanguageRecord]) -> str:
     """The pairs by name with the word for their agreement: no model is above people without it."""
-    named_pairs = [f"{pair.name}, agreement {format_agreement(pair)}" for pair in pairs[:3]]
+    named_pairs = [f"{pair.name}, agreement: {format_agreement(pair)}" for pair in pairs[:3]]
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
 
 

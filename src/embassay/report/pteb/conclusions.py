@@ -224,7 +224,7 @@ TASKS = (
         "classification", "Classification", "Classification", "accuracy", "accuracy, × 100", "test texts",
         "classifies best",
         "Logistic regression on the vectors of all training texts; accuracy on the test texts. "
-        "Systems without vectors use a vote of the nearest neighbours instead and are ranked "
+        "Systems without vectors use a nearest-neighbour vote instead and are ranked "
         "separately. Training and test texts are paraphrased.",
         printed=POINTS,
     ),
@@ -233,13 +233,13 @@ TASKS = (
         "clusters best",
         "Mini-batch k-means with as many clusters as labels; V-measure, mean over sets. Systems "
         "without vectors use complete linkage instead and are ranked separately.",
-        "V-measure is not corrected for chance: random clusters of small sets score above 0.",
+        "V-measure is not corrected for chance: random clusterings of small sets score above 0.",
         printed=POINTS,
     ),
     BoardTask(
         "pair_classification", "Pair classification", "Pairs", "average_precision", "average precision, × 100", "pairs",
         "classifies pairs best",
-        "Average precision of the pairs’ similarities." + BOTH,
+        "Average precision, with pairs ranked by similarity." + BOTH,
         printed=POINTS,
     ),
     BoardTask(
@@ -259,8 +259,9 @@ TASKS = (
         "summarization", "Summarisation", "Summaries", "spearman", "Spearman correlation with relevance, × 100",
         "summaries",
         "agrees best with the relevance of summaries",
-        "The score of a machine summary is its highest similarity to a human summary of the same text; Spearman "
-        "correlation with the human relevance rating. Human and machine summaries are paraphrased.",
+        "A machine summary’s score is its highest similarity to a human summary of the same text; the measure is the "
+        "Spearman correlation of these scores with human relevance ratings. Human and machine summaries are "
+        "paraphrased.",
         printed=POINTS,
     )
 )  # fmt: skip
@@ -368,7 +369,7 @@ def _describe_drops_of_leading_systems(changes: Sequence[Claim], board: SystemBo
     parts: list[Part] = []
     for i, claim in enumerate(shown):
         parts += [
-            ", " if i else "",
+            "; " if i else "",
             *_format_heading_of_score_change(claim, board),
             f" ({_format_change_interval(claim, first=i == 0)})",
         ]
@@ -438,7 +439,8 @@ def _say_order_changes(claims: Sequence[Claim]) -> list[Sentence]:
     tau = numbers.format_score(held.value or 0.0, 2)
     if not moved.n:
         return [(f"Their order is the same as on the original texts (Kendall’s τ {tau}).",)]
-    return [(f"The rank of {moved.n} of {moved.of} differs from that on the original texts (Kendall’s τ {tau}).",)]
+    ranks = f"For {moved.n} of {moved.of} systems, the rank differs from that on the original texts"
+    return [(f"{ranks} (Kendall’s τ {tau}).",)]
 
 
 def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[Claim, ...]:
@@ -461,9 +463,10 @@ def _state_largest_loss(losses: ParaphraseLosses, board: SystemBoard) -> tuple[C
 def _say_largest_loss(claims: Sequence[Claim], board: SystemBoard) -> list[Sentence]:
     return [
         (
-            "The largest loss on a single dataset is for ",
+            "The largest loss on a single dataset, "
+            f"{POINTS.format_value_in_text(-(claim.value or 0.0))} points, is for ",
             board.name_system_in_sentence(claim.subject),
-            f" on {claim.kind}: {POINTS.format_value_in_text(-(claim.value or 0.0))}.",
+            f" on {claim.kind}.",
         )
         for claim in claims
     ]

@@ -183,7 +183,7 @@ def describe_uncertain_losses(run: ReportRun, row: BoardRow) -> Iterator[str]:
         and not _is_certain_loss(every)
     ):
         change = _format_change(every.delta)
-        yield f"Whether it loses points {_phrase_when_texts_are_reworded(run)} is uncertain: {change}."
+        yield f"It is uncertain whether it loses points {_phrase_when_texts_are_reworded(run)}: {change}."
 
 
 def find_paraphrase_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFinding]:

@@ -67,8 +67,8 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield ParagraphBlock(
         (
             "Spearman correlation of a judge’s ratings with the gold scores, × 100, with its 95% interval (bootstrap "
-            "over pairs); higher is better. Error: mean distance between rating and gold, both from 0 to 5; lower "
-            "is better."
+            "over pairs); higher is better. Error: mean distance between rating and gold score, both from 0 to 5; "
+            "lower is better."
         )
         + (bold if record.find_task_comparisons(JUDGING).pairs else "")
     )
@@ -88,8 +88,8 @@ def _show_rating_errors(record: RunRecord, judges: Sequence[BoardRow]) -> Iterat
         return
     yield Heading("Where ratings err")
     yield ParagraphBlock(
-        "Mean distance between rating and gold by gold score, with all datasets pooled; band: 95%. The chart shows at "
-        "most the first four judges; the table shows all."
+        "Mean distance between rating and gold score, by gold score, with all datasets pooled; band: 95% interval. "
+        "The chart shows at most the first four judges; the table shows all."
     )
     series = _rating_error_series(record, judges, gold)
     if any(line.points for line in series):
@@ -173,7 +173,7 @@ def _say_judge_correlations(record: RunRecord, judges: Sequence[BoardRow]) -> Se
             name_row_system_in_sentence(row),
             f" {POINTS.format_value_in_text(result.value or 0.0)}{ends}",
         ]
-    return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
+    return ("Spearman correlation with gold (× 100), averaged over datasets: ", *parts, ".")
 
 
 def _list_judging_bins_of_measure(record: RunRecord, measure: str) -> list[str]:
@@ -302,9 +302,9 @@ def make_paraphraser_selection_page(run: ReportRun, alone: bool) -> Iterator[Blo
         chart = _draw_paraphraser_candidates_chart(record, placed, rule)
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield ParagraphBlock(
-        "Similarity: the judge’s rating of text and paraphrase, 0 to 5. Edit distance: words "
-        "changed, divided by the length of the longer text; a copy has 0. The 95% interval is below each value. On "
-        "the front: no other candidate is better in all three criteria."
+        "Similarity between text and paraphrase: the judge’s rating, 0 to 5. Edit distance: words "
+        "changed, divided by the length of the longer text; 0 for a copy. The 95% interval is below each value. On "
+        "the front: no other candidate is better on all three criteria."
     )
     yield paraphraser_candidates_table(record, board)
     if judges := _candidates_by_judge_table(record, board.rows):
@@ -324,13 +324,14 @@ def selection_verdict(record: RunRecord, board: SystemBoard) -> VerdictText:
         )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
-    why = f"It has {chosen.because}. On the front (no other candidate is better on all three criteria): {front}."
+    why = (
+        f"The choice is {row.label}, {chosen.because}. "
+        f"On the front (no other candidate is better on all three criteria): {front}."
+    )
     claims = tuple(
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "") for name in chosen.front
     )
-    return VerdictText(
-        (name_row_system_in_sentence(row), " is the paraphraser that the rule chooses"), ((why,),), claims
-    )
+    return VerdictText((name_row_system_in_sentence(row), " is the paraphraser chosen by the rule"), ((why,),), claims)
 
 
 def _read_candidate_selection_rule(record: RunRecord) -> CandidateSelectionRule:

@@ -188,7 +188,7 @@ def _say_kendall_tau(plain: Mapping[str, Any]) -> str:
     for key, between in (("tau_runs", "two runs"), ("tau_sources", "two sources")):
         if plain.get(key) is not None:
             least = numbers.format_score(plain[f"{key}_min"], 2)
-            parts.append(f"{between}: {numbers.format_score(plain[key], 2)} on average, at least {least}")
+            parts.append(f"{between}: {numbers.format_score(plain[key], 2)} on average, minimum {least}")
     return f"Kendall’s τ-b between {'; '.join(parts)}." if parts else ""
 
 

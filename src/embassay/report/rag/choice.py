@@ -48,8 +48,8 @@ NAMED = 3
 SIGNALS = {"sentence": "a removed sentence", "half": "half of its shared words removed"}
 """What questions a passage asks of itself, by family."""
 BIAS = (
-    "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "
-    "of the shared rare words removed; the weights were fitted on public collections."
+    "Questions made from a passage's own words favour systems that match words, so they are also asked again with "
+    "half of the shared rare words removed; the weights were fitted on public collections."
 )
 
 
@@ -251,7 +251,7 @@ def list_choice_findings_for_system(run: ReportRun, system: str) -> Iterator[Sys
                 numbers.format_noun_count(choice["judged"], "judged question") if choice["judged"] else "without labels"
             )
             chance = _add_article_to_percentage(numbers.format_percent(choice["p_best"]))
-            clause = f"is the pick on {dataset}, with {chance} chance of being best ({basis})"
+            clause = f"is the pick for {dataset}, with {chance} chance of being best ({basis})"
             yield make_finding(run, clause, weight=1.5)
 
 
@@ -270,7 +270,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield replace(_move_regret_columns_first(_make_best_system_chances_table(record, dataset)), title=dataset)
         yield ParagraphBlock(
             "Regret is the expected distance below the best nDCG@10. Price is per "
-            "million tokens; time is for the system's cell on this machine, including cached vectors."
+            "million tokens; time is for the system's cell on this machine; cached vectors took no time."
         )
         yield Heading("Signals from the documents alone", "choose-signals")
         yield ParagraphBlock(BIAS)
@@ -352,7 +352,7 @@ def _next_command_blocks(record: RunRecord) -> Iterator[Block]:
         yield ParagraphBlock("By hand, in a browser:")
         for command in people:
             yield ParagraphBlock((CommandInSentence(command),))
-        yield ParagraphBlock("Or by a language model (--dry-run shows its cost):")
+        yield ParagraphBlock("Or with a language model (--dry-run shows the cost):")
     for command in suggest_golden_set_commands(record):
         yield ParagraphBlock((CommandInSentence(command),))
 

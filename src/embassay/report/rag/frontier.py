@@ -105,7 +105,9 @@ def make_outlook_table_of_undecided_stacks(
         and low <= 0 <= high > low
     }
     measure = part.recommendation.measure
-    title = f"What more queries would achieve: the chance of distinguishing {measure} from the recommended stack's"
+    title = (
+        f"What more queries would achieve: the chance of distinguishing a stack's {measure} from the recommended one's"
+    )
     table = undecided_outlook_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
 

@@ -76,7 +76,7 @@ def say_why_judging_stopped(golden: GoldenRunRecord) -> str:
     parts = [
         f"{STOPPED.get(word, word)} ({numbers.format_noun_count(n, 'question')})" for word, n in ranking.stopped.items()
     ]
-    return f"It stopped because: {', '.join(parts)}."
+    return f"Why it stopped: {', '.join(parts)}."
 
 
 def say_judge_doubts(golden: GoldenRunRecord) -> str:
@@ -104,7 +104,7 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield ParagraphBlock(
             "Bars: passages left after each stage, over all questions; the axis starts at 0. S5 keeps all "
-            "passages of the best grades; S6 orders them."
+            "passages with the best grades; S6 orders them."
         )
         yield stages
         if tokens := _say_tokens_per_candidate(golden):
@@ -136,7 +136,7 @@ def _make_failed_question_notes(golden: GoldenRunRecord, most: int = 6) -> Cauti
         )
         for query in failed[:most]
     )
-    further: Sentence = (f"and {len(failed) - most} more, in ", PageLink("every question", "golden-questions"))
+    further: Sentence = (f"and {len(failed) - most} more, under ", PageLink("Every question", "golden-questions"))
     mend = "Repeat the command to retry them."
     return CautionNotes(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
@@ -153,8 +153,8 @@ def _pool_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
         further = f" {left} more are in the table." if left else ""
         head = "One column per question, from 0 to 100% of its pool: grade 5 at the bottom, grade 1 at the top. "
         yield ParagraphBlock(
-            (f"{head}{figure.summary}{further} The counts are in ",
-             PageLink("every question", "golden-questions"), ".")
+            (f"{head}{figure.summary}{further} The counts are listed under ",
+             PageLink("Every question", "golden-questions"), ".")
         )  # fmt: skip
 
 
@@ -167,10 +167,10 @@ def _judge_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
     if table := repeated_grades_table(golden.repeated):
         yield table
     if table := position_bias_table(golden.ranking):
-        yield Heading("Does the position at which a passage is shown matter?", level=3)
+        yield Heading("Does it matter in which position a passage is shown?", level=3)
         yield ParagraphBlock(
-            "How many ranks better (right of the line) or worse than its grade a passage is ranked when shown in "
-            "this position. No bias: 0. Bars: 95% intervals over questions."
+            "How many ranks above (right of the line) or below its grade a passage is placed when shown in "
+            "this position. 0 means no bias. Bars: 95% intervals over questions."
         )
         yield table
     if table := judge_attempts_faults_table(golden.judge):
@@ -185,8 +185,8 @@ def _order_certainty_blocks(golden: GoldenRunRecord) -> Iterator[Block]:
         return
     yield Heading("How certain the order is", "golden-order")
     expected = (
-        "What the engine expects for each question: this judge's order with the noise averaged out, not the true "
-        "order. Only people's labels show how close it is to people: "
+        "For each question, the engine estimates this judge's order with the noise averaged out, not the true "
+        "order. Only people's labels show how well it agrees with people: "
     )
     yield ParagraphBlock(
         (expected, CommandInSentence("embassay rag check"), f". {_say_calls_per_question(golden)} {stopped}".rstrip())
@@ -219,7 +219,7 @@ def _make_example_question_blocks(final: QuestionTopPassages, most: int | None) 
     yield ParagraphBlock(
         (
             StyledWords(final.query_id, "bdi"),
-            ", the question with the median number of passages of grade 4 and 5. A single list shows what the set "
+            " is the question with the median number of passages graded 4 or 5. A single list shows what the set "
             "looks like, not how good it is.",
         )
     )
@@ -324,7 +324,8 @@ def _say_judge_calls_and_cost(golden: GoldenRunRecord) -> str:
     counts = {answer.kind: answer.calls for answer in judge.answers}
     calls = golden.ranking.calls_per_query if golden.ranking else None
     per = f" ({calls:.1f} per question)" if calls else ""
-    grades, orders = (numbers.format_noun_count(counts.get(kind, 0), kind) for kind in ("grade", "order"))
+    grades = numbers.format_noun_count(counts.get("grade", 0), "grade")
+    orders = numbers.format_noun_count(counts.get("order", 0), "ranking")
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is unknown."
     return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
@@ -343,7 +344,8 @@ def _say_order_certainty(golden: GoldenRunRecord, claims: Sequence[Claim]) -> st
     if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not, with probability {chance:.2f}")
     over = f"over {about.n} of {numbers.format_noun_count(about.of, 'question')}"
-    return f"For the judge's own order, {claims[1].subject} expects on average {over}: {'; '.join(parts)}."
+    expected_of_order = ", and that ".join(parts)
+    return f"For the judge's own order, {claims[1].subject} expects, on average {over}, that {expected_of_order}."
 
 
 def _make_golden_run_facts_line(golden: GoldenRunRecord, record: RunRecord) -> PageFactsLine:
@@ -360,13 +362,13 @@ def _say_tokens_per_candidate(golden: GoldenRunRecord) -> str:
     if tokens is None:
         return ""
     return (
-        f"Tokens per candidate as the judge reads it, question and passage: mean {tokens.mean:.1f}, SD {tokens.sd:.1f}"
+        f"Tokens per candidate as the judge reads it (question and passage): mean {tokens.mean:.1f}, SD {tokens.sd:.1f}"
         + (
             f", median {tokens.median:g}, largest {numbers.format_count(tokens.largest)}"
             if tokens.median is not None and tokens.largest
             else ""
         )
-        + f"; n = {numbers.format_count(tokens.n)}, counted by {tokens.tokenizer}."
+        + f"; n = {numbers.format_count(tokens.n)}, tokenizer: {tokens.tokenizer}."
     )
 
 
@@ -404,7 +406,7 @@ def _say_calls_per_question(golden: GoldenRunRecord) -> str:
         return ""
     middle = calls[len(calls) // 2]
     return (
-        f"Calls per question: median {middle}, from {calls[0]} to {calls[-1]}, "
+        f"Calls per question: median {middle}, range {calls[0]} to {calls[-1]}; "
         f"{numbers.format_count(sum(calls))} in all."
     )
 
@@ -532,7 +534,7 @@ def _golden_notes(golden: GoldenRunRecord) -> Iterator[str]:
         yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
-        why = golden.repeated.reason if golden.repeated is not None else "use --repeat to ask some items again"
+        why = golden.repeated.reason if golden.repeated is not None else "use --repeat to judge some items twice"
         yield f"Nothing was judged twice: {why}."
     if golden.tokens is not None:
         tokens = golden.tokens

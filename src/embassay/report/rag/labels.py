@@ -114,7 +114,7 @@ def draw_grade_shares_by_question(golden: GoldenRunRecord) -> tuple[Figure, int]
     drawn = "".join(f'<path class="q{grade if grade > 1 else 0}" d="{path}"/>' for grade, path in paths.items() if path)
     shares = [_share_of_good_grades(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 or 5 "
+        f"Grades in the pools of {numbers.format_noun_count(len(graded), 'question')}: the share of grade 4 or 5 "
         f"ranges from {numbers.format_percent(min(shares))} to {numbers.format_percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
@@ -127,7 +127,10 @@ def _share_of_good_grades(query: GoldenQuerySummary) -> float:
 
 LABELS = (("grade5_count", "Grade 5"), ("grade4_count", "Grade 4"), ("grade4plus5_count", "Grade 4 or 5"))
 PREVALENCE = "grade4plus5_pool_prevalence"
-LACKING = (("queries_without_grade5", "none of grade 5"), ("queries_without_grade4plus5", "none of grade 4 or 5"))
+LACKING = (
+    ("queries_without_grade5", "no passage of grade 5"),
+    ("queries_without_grade4plus5", "no passage of grade 4 or 5"),
+)
 
 
 def pool_grade_counts_table(golden: GoldenRunRecord) -> Table:
@@ -157,7 +160,7 @@ def describe_poor_pool_question_counts(golden: GoldenRunRecord) -> str:
     """How many questions have nothing good in their pool; empty where that is not known."""
     labels = golden.labels
     parts = [
-        f"{int(value)} of {int(labels.get('n_queries') or 0)} have {what}"
+        f"{int(value)} of {int(labels.get('n_queries') or 0)} questions have {what}"
         for name, what in LACKING
         if (value := labels.get(name)) is not None
     ]
@@ -246,7 +249,9 @@ def make_estimate_table_row(
 def say_repeated_judgements(repeated: JudgeRepeatability | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
-        return "Nothing was judged twice, so the judge's consistency is unknown. Use --repeat to ask some items again."
+        return (
+            "Nothing was judged twice, so the judge's consistency is unknown. Use --repeat to judge some items twice."
+        )
     if repeated.reason:
         return f"Judged again: {repeated.reason}."
     passages, questions = (

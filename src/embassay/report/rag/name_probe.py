@@ -65,10 +65,10 @@ def name_probe_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield name_probe_verdict(run.record, run.board)
     yield base_margins_table(where)
     yield ParagraphBlock(
-        "A margin is the similarity to the right passage minus the similarity to another one: the closer of two "
-        "impostors on the topic (name margin), the author’s passage on another topic (topic margin), or another "
-        "author’s passage on another topic (both). The higher the margin, the further apart they are; systems have "
-        "different scales, so compare ratios and percentages. The 95% interval is below each value."
+        "A margin is the similarity to the right passage minus the similarity to another passage: the closer of two "
+        "impostors on the same topic (name margin), the author’s passage on another topic (topic margin), or another "
+        "author’s passage on another topic (both). The higher the margin, the better the passages are told apart; "
+        "systems have different scales, so compare ratios and percentages. The 95% interval is shown below each value."
     )
     yield from _ablation_blocks(where, alone)
     if drawn := _draw_margin_vs_recall_change_chart(where):
@@ -109,8 +109,8 @@ def _ablation_blocks(where: ProbeResultLookup, alone: bool) -> Iterator[Block]:
     yield Heading("What the name margin depends on", "names-ablations")
     yield ParagraphBlock(
         "Each ablation rewrites the same bundles. Tick: mean change of the margin in percent; bar: its 95% interval "
-        "over queries; line: no change. Left: a smaller margin. Rows with a base margin under 0.02 have no percent "
-        "and are counted; “of means” is the change of the means over the same rows."
+        "over queries; line: no change; left of it: a smaller margin. Rows with a base margin under 0.02 have no "
+        "percentage and are counted; “of means” is the change of the means over the same rows."
         + ("" if alone else " Margin: its value and its change.")
     )
     if alone:
@@ -201,8 +201,8 @@ def _say_extreme_margins(where: ProbeResultLookup, claims: Sequence[Claim]) -> I
         yield (f"The name margin of {label} in {largest.kind} is {value}{ends}.",)
         return
     yield (
-        f"The name margin is largest for {label} in {largest.kind}, {value}{ends}, and smallest for "
-        f"{where.labels[smallest.subject]} in {smallest.kind}, {SCORE.text(smallest.value or 0.0)}; systems have "
+        f"The name margin is largest for {label} in {largest.kind}, at {value}{ends}, and smallest for "
+        f"{where.labels[smallest.subject]} in {smallest.kind}, at {SCORE.text(smallest.value or 0.0)}; systems have "
         "different scales.",
     )
 

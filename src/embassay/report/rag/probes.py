@@ -309,7 +309,7 @@ def find_name_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFi
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
             f"shows a change of {format_percent_with_interval(most, PERCENTS)} in its name margin under "
-            f"{most.variant.replace('_', ' ')}{_say_in_which_dataset(where, most)}"
+            f"the ablation “{most.variant.replace('_', ' ')}”{_say_in_which_dataset(where, most)}"
         )
         yield make_finding(run, clause, weight=1, place="names-ablations")
 
@@ -326,7 +326,7 @@ def find_noise_probe_weaknesses(run: ReportRun, system: str) -> Iterator[SystemF
         most = max(drops, key=lambda row: row.value or 0.0)
         lost = format_percent_with_interval(most, PERCENTS)
         place = _say_in_which_dataset(where, most)
-        clause = f"loses {lost} of the similarity to the meaning because of small talk{place}"
+        clause = f"loses {lost} of a question's similarity to its meaning because of small talk{place}"
         yield make_finding(run, clause, weight=2, place="noise-levels")
     recall = [
         row
@@ -364,8 +364,8 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if drawn := tuple(draw_similarity_by_noise_level(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
         yield ParagraphBlock(
-            "0: none; 1: a greeting; 2: plus filler; 3: plus politeness and a digression; 4: greeting, apology, "
-            "context, hedging and emoji. The question itself is unchanged. Band: 95%."
+            "Level 0: no noise; 1: a greeting; 2: also filler; 3: also polite phrases and a digression; 4: greeting, "
+            "apology, context, hedging and emoji. The question itself is unchanged. Band: 95%."
         )
         yield StyledBlockGroup("two", drawn)
     yield noise_drops_table(where)
@@ -378,8 +378,8 @@ def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if alone and (table := change_correlation_table(where, COSINE, measured)):
         yield table
         yield ParagraphBlock(
-            "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what lowers a "
-            "question’s similarity also makes retrieval worse. n/a: nothing changes."
+            "Spearman’s correlation over queries, or over levels (questions as asked and as rewritten). Above 0: what "
+            "lowers a question’s similarity also makes retrieval worse. n/a: nothing changes."
         )
     yield ParagraphBlock(
         "Intervals: 95%, bootstrap over queries with all their runs, corrected for bias and small samples, "
@@ -391,7 +391,7 @@ def _retrieval_loss_blocks(tables: Sequence[Table]) -> Iterator[Block]:
     if tables:
         yield Heading("What retrieval loses", "noise-retrieval")
         yield ParagraphBlock(
-            "Change from the clean question, paired over queries, with its 95% interval; p from the paired bootstrap. "
+            "Change from the clean question, paired by query, with its 95% interval; p from the paired bootstrap. "
             "Overlap and τ-b: how many of the clean question’s first 10 results remain, and in what order."
         )
         yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))

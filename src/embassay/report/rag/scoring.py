@@ -97,7 +97,7 @@ def make_scoring_page_blocks(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield alike
         yield ParagraphBlock(
             "Overlap: share of the first K that both runs contain. τ-b: how similarly the common documents are "
-            "ordered; 1 is the same order. The 95% interval is below each value."
+            "ordered; 1 is the same order. The 95% interval is shown below each value."
         )
     if alone:
         yield all_measures_table(record, score)
@@ -110,7 +110,7 @@ def make_scoring_page_blocks(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield ParagraphBlock(
             "Each cell is a different choice of rarity (α) and of the caps for grades 4 and 3. τ: Kendall’s τ-b "
             "between the runs’ order and the default order; below it, the largest change in a run’s value. The darker "
-            "the cell, the larger the change; the lightest is under 0.01. Bold: the default."
+            "the cell, the larger the change (under 0.01 in the lightest cells). Bold: the default."
         )
         yield TabbedBlocks("K", tuple((table.title, (table,)) for table in tables))
     yield from scoring_advice_blocks(score)
@@ -166,8 +166,8 @@ def _iterate_measure_panel_blocks(record: RunRecord, score: ScoringRecord) -> It
         yield Heading("Runs side by side", "score-runs")
         pairs = PageLink("the paired differences", "score-pairs")
         yield ParagraphBlock((
-            "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% "
-            "interval. Overlapping bars are not a test: see ", pairs, ". Bold: may be first; none if all may be."
+            "Each panel has its own scale, shown above it. Tick: mean over queries; bar: its 95% "
+            "interval. Overlapping bars are not a test: see ", pairs, ". Bold: runs that may be first, unless all may."
         ))  # fmt: skip
         yield StyledBlockGroup("panels", tuple(panels))
 
@@ -275,8 +275,8 @@ def _worst_queries_blocks(record: RunRecord, score: ScoringRecord, most: int) ->
         return
     yield Heading("Queries that lose most", "score-worst")
     yield ParagraphBlock((
-        f"Lowest mean {score.headline} over the runs, and the average losses. A single query has no interval; it "
-        "shows what happened, not which run is better. All queries are in ",
+        f"Queries with the lowest {score.headline}, averaged over runs, and their average losses. A single query has "
+        "no interval; it shows what happened, not which run is better. All queries are in ",
         CommandInSentence("tables/rag_per_query.csv"), " and ", CommandInSentence("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
@@ -344,8 +344,8 @@ def _list_run_difference_blocks(record: RunRecord, score: ScoringRecord, most: i
     if compared:
         yield Heading("Which differences are significant", "score-pairs")
         yield ParagraphBlock(
-            "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
-            "correction for all pairs of the measure. Right of the line: the first run is higher."
+            "Differences are paired by item: first run minus second, with its 95% interval and p after Holm’s "
+            "correction for all pairs of the measure. To the right of the line, the first run is higher."
         )
         tables = [run_pairs_table(record, comparison, i) for i, comparison in enumerate(compared[:most])]
         yield TabbedBlocks("Measure", tuple((table.title, (table,)) for table in tables))
@@ -418,10 +418,10 @@ def _iterate_interpretation_blocks(record: RunRecord, score: ScoringRecord) -> I
     kinds = map_runs_to_system_kinds(record)
     if not (ordered := sorted(score.readings, key=lambda reading: reading.cutoff)):
         return
-    yield Heading("Is it the pool or the ordering?", "score-ceilings")
+    yield Heading("Is more lost in the pool or in the ordering?", "score-ceilings")
     yield ParagraphBlock(
         "From 0 to 1, left to right: what the run reaches, what a perfect order of its pool would add, and what no "
-        "order of that pool can reach. Lines: 95% intervals of the two borders. PROC: the best that reordering "
+        "order of that pool can reach. Lines: 95% intervals of the two boundaries. PROC: the best that reordering "
         "could reach. %PROC: the share of PROC that is reached."
     )
     yield DrawingLegend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
@@ -510,9 +510,9 @@ def find_scoring_strengths(run: ReportRun, system: str) -> Iterator[SystemFindin
         return
     (low, high), of, measure = placed
     if high == 1:
-        yield make_finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
+        yield make_finding(run, f"beats every other retrieval run in {measure}", weight=3, place="score-runs")
     elif low == 1:
-        clause = f"may be first of {numbers.format_noun_count(of, 'retrieval run')} by {measure}"
+        clause = f"may be first of {numbers.format_noun_count(of, 'retrieval run')} in {measure}"
         yield make_finding(run, clause, weight=2, place="score-runs")
 
 
@@ -520,7 +520,7 @@ def find_scoring_weaknesses(run: ReportRun, system: str) -> Iterator[SystemFindi
     """Find a system's weakness in a scoring: that every other run beats it."""
     placed = _find_rank_range_and_value(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
-        yield make_finding(run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs")
+        yield make_finding(run, f"is beaten by every other retrieval run in {placed[2]}", weight=3, place="score-runs")
 
 
 def _find_rank_range_and_value(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
@@ -533,7 +533,7 @@ def _find_rank_range_and_value(run: ReportRun, system: str) -> tuple[tuple[int, 
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return (ranges, len(scope.systems), f"{score.headline} {format_result_with_interval(row)}, as a retrieval run")
+    return (ranges, len(scope.systems), f"{score.headline}, with {format_result_with_interval(row)}")
 
 
 def make_most_evidence_stack_verdict(record: RunRecord, _: SystemBoard) -> VerdictText:

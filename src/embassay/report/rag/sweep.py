@@ -643,7 +643,7 @@ def _sweep_facts(findings: SweepFindings) -> tuple[str, ...]:
         " and ".join(part.datasets),
         numbers.format_noun_count(part.queries, "query"),
         f"{part.timed} timed, {numbers.format_noun_count(part.sessions, 'session')}",
-        f"prices of {numbers.format_date(asked.priced_on)}" + (f" per million tokens: {prices}" if prices else ""),
+        f"prices as of {numbers.format_date(asked.priced_on)}" + (f", per million tokens: {prices}" if prices else ""),
         f"seed {asked.seed}",
     )
     return tuple(facts)
@@ -655,7 +655,7 @@ def _describe_computed_and_reused_counts(findings: SweepFindings) -> str:
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}
     parts: Sequence[str] = [
         f"{_format_noun_count(findings.counts.get(name, 0), noun)} {words[name]}, "
-        f"{numbers.format_count(findings.counts.get(f'{name}_before', 0))} found done"
+        f"{numbers.format_count(findings.counts.get(f'{name}_before', 0))} already done"
         for name, noun in names
         if findings.counts.get(name, 0) or findings.counts.get(f"{name}_before", 0)
     ]

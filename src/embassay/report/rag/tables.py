@@ -481,4 +481,4 @@ def scoring_advice_blocks(score: ScoringRecord) -> Iterator[Block]:
     heads = ("For", "On this data", "Why")
     yield Table("", "Advice", "Advice", heads, tuple(lines), "plain", 3, is_titled=False, is_sortable=False, export="")
     if untested := [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]:
-        yield Paragraph(f"Not tested on this data; each needs its own run: {', '.join(untested)}.")
+        yield Paragraph(f"Not tested on this data (each needs its own run): {', '.join(untested)}.")

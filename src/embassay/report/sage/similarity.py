@@ -146,7 +146,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.format_small_count_in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
     yield ParagraphBlock(
-        "Each panel has its own scale, printed on top. Best first. Tick: estimate; bar: 95% "
+        "Each panel has its own scale, shown above it. Best first. Tick: estimate; bar: 95% "
         "interval. Dashed line: score of a trivial answer. Higher is better."
     )
     yield StyledBlockGroup("panels", (*task_panels(record, board), *make_blocks_of_missing_values(record, board)))
@@ -157,8 +157,8 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
-        "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
-        "human rating, as (r + 1) / 2; 0.5 means no correlation.",
+        "Comparisons: the more similar of two summaries is predicted to be the one that people chose. Ratings: "
+        "Pearson’s r between similarity and human rating, rescaled as (r + 1) / 2; 0.5 means no correlation.",
     )
     yield from _tables_with_heading(
         _iterate_headline_tables_by_dataset(record, board),
@@ -188,15 +188,15 @@ def _robustness_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> It
     yield from _tables_with_heading(
         heat(SIMILARITIES, format_two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edits change similarity"),
-        "Mean similarity of each version to the original (which itself has 1). Noise should stay above the "
-        "summary, and changed meaning below it. Background: blue is on the right side of the summary, amber on the "
+        "Mean similarity of each version to the original (1 for the original itself). Noise should stay above the "
+        "summary, and changed meaning below it. Background: blue is the correct side of the summary, amber the "
         "wrong side; darker is further away.",
     )
     if alone:
         yield from _tables_with_heading(
-            heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
-            Heading("On the right side of the summary", level=3),
-            "Share of documents for which the edit is on the right side of the summary.",
+            heat(SIDES, name="sides", title="Share of documents on the correct side of the summary"),
+            Heading("On the correct side of the summary", level=3),
+            "Share of documents for which the edit is on the correct side of the summary.",
         )
 
 
@@ -224,14 +224,15 @@ def _iterate_similarity_change_blocks(record: RunRecord, board: SystemBoard, alo
         ),
         Heading("By size and position", level=3),
         "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
-        "the end. Background, by their mean: amber is more similar than expected, blue less; darker is further away.",
+        "the end. Background, by the mean of the three: amber is more similar than expected, blue less; darker is "
+        "further away.",
     )
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "sensitivity", _list_similarity_sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
-        "Calibrated: after the monotone map that best fits the expected curve, fitted on the other half of the "
-        "documents. It shows how much of the score is due only to the scale of the cosine. Falls "
-        "at every step: share of documents whose similarity falls strictly with each larger size.",
+        "Calibrated: after applying the monotone map that best fits the expected curve, fitted on the other half "
+        "of the documents. It shows how much of the score is due only to the scale of the cosine. Falls "
+        "at every step: share of documents whose similarity falls strictly with each increase in size.",
     )
 
 
@@ -243,14 +244,14 @@ def _retrieval_blocks(record: RunRecord, board: SystemBoard) -> Iterator[Block]:
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
         "nDCG@10 as a share of nDCG@10 on the clean corpus. With all copies: the corpus also contains "
         f"{describe_perturbed_copy_count(record)} of every document, none of them relevant (the headline). All other "
-        "columns: the corpus is replaced by one perturbed version; their harmonic mean is shown with "
-        "the headline. Three values in a cell: changed at the start, in the middle, at the end. Background: the "
-        "darker, the more is lost; blue if more is found than without it.",
+        "columns: the corpus is replaced by one perturbed version; the harmonic mean of these columns is shown with "
+        "the headline. Three values in a cell: changed at the start, in the middle, at the end. Background: "
+        "darker means a larger loss; blue means that more is found than in the clean corpus.",
     )
     yield from _tables_with_heading(
         _tables_per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
-        "Ties: share of queries with ties in the first ten; in a tie, the original ranks before its copies.",
+        "Ties: share of queries with ties in the top ten; in a tie, the original ranks before its copies.",
     )
 
 
@@ -264,8 +265,8 @@ def _paper_layout_blocks(record: RunRecord, board: SystemBoard, alone: bool) -> 
         return
     those = ", tasks of this run" if len(board.tasks) < 5 else ""
     yield ParagraphBlock(
-        "Three decimals. Bold: the best and all that cannot be told apart from it, if the run has tests (table "
-        f"1{those}); elsewhere nothing is bold. If a table names no dataset, values are means over datasets."
+        "Three decimals. Bold: the best value and all not told apart from it, if the run has tests (table "
+        f"1{those}); elsewhere, nothing is bold. If a table names no dataset, values are means over datasets."
     )
     yield from printed
 
@@ -363,8 +364,8 @@ def find_edit_system_withstands_best(run: ReportRun, row: BoardRow) -> Iterator[
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
             f"keeps {format_result_with_interval(most)} of its nDCG@10 when documents are "
-            f"{_describe_row_edit(most)}{_format_dataset_suffix_if_several(record, most)}, the highest value of all; "
-            "no test compares these"
+            f"{_describe_row_edit(most)}{_format_dataset_suffix_if_several(record, most)}, the highest of all systems; "
+            "no test compares these values"
         )
         yield make_finding(run, clause, weight=1, place="sage-retrieval")
 
@@ -376,7 +377,7 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
         record, lambda dataset: [_find_robustness_result(record, name, dataset, "share", RELATION)]
     )
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = f"keeps every kind of noise above every change of meaning on {_format_share_with_only(relation)}"
+        clause = f"keeps every kind of noise above every change of meaning for {_format_share_with_only(relation)}"
         yield make_finding(
             run, clause + _format_dataset_suffix_if_several(record, relation), weight=5, place="sage-robustness"
         )
@@ -386,7 +387,8 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
         clause = (
-            f"rates copies {NOISY[noise.variant]} no closer than a summary on {_format_uncounted_document_share(noise)}"
+            f"rates copies {NOISY[noise.variant]} no closer than a summary for "
+            f"{_format_uncounted_document_share(noise)}"
         )
         yield make_finding(
             run, clause + _format_dataset_suffix_if_several(record, noise), weight=3, place="sage-robustness"
@@ -396,7 +398,7 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates copies {NOISY[meaning.variant]} at least as close as a summary"
-        clause = f"{rated} on {_format_uncounted_document_share(meaning)}"
+        clause = f"{rated} for {_format_uncounted_document_share(meaning)}"
         yield make_finding(
             run, clause + _format_dataset_suffix_if_several(record, meaning), weight=3, place="sage-robustness"
         )
@@ -404,7 +406,7 @@ def find_edit_weaknesses(run: ReportRun, row: BoardRow) -> Iterator[SystemFindin
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
         where = f"when documents are {_describe_row_edit(least)}{_format_dataset_suffix_if_several(record, least)}"
-        clause = f"keeps the least of its nDCG@10, {format_result_with_interval(least)}, {where}"
+        clause = f"keeps the smallest share of its nDCG@10, {format_result_with_interval(least)}, {where}"
         yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
 
@@ -424,12 +426,12 @@ def _format_share_with_only(row: ResultRow) -> str:
 
 
 def _format_uncounted_document_share(row: ResultRow) -> str:
-    """The share of documents that are not counted: `44 of 48 (92%) documents`, `all of 48 documents`."""
+    """The share of documents that are not counted: `44 of 48 (92%) documents`, `all 48 documents`."""
     rest = 1.0 - (row.value or 0.0)
     return (
         f"{numbers.format_share_with_count(rest, row.n)} {'of the ' * (row.n >= 100)}documents"
         if round(rest * row.n) < row.n
-        else f"all of {numbers.format_count(row.n)} documents"
+        else f"all {numbers.format_count(row.n)} documents"
     )
 
 

@@ -82,9 +82,10 @@ TASKS = (
         "comparisons and ratings",
         "agrees best with people",
         "Comparisons: the more similar of two summaries is predicted to be the one that people chose; "
-        "accuracy, precision, recall and F1. Ratings: Pearson correlation of similarity and rating on "
-        "each axis, as (r + 1) / 2. The score is the mean of the two parts, each the mean of its figures.",
-        "0.5 is chance for accuracy and no correlation for ratings, not half of the maximum.",
+        "the figures are accuracy, precision, recall and F1. Ratings: Pearson correlation between similarity and "
+        "rating on each axis, rescaled as (r + 1) / 2. The score is the mean of the two parts, each of which is the "
+        "mean of its figures.",
+        "0.5 means chance for accuracy and no correlation for ratings; it is not half of the maximum.",
         0.5, "chance",
     ),
     BoardTask(
@@ -96,7 +97,7 @@ TASKS = (
         "Three relations are checked per document, all strict: the summary is more similar than every meaning "
         "change; every superficial edit is more similar than the summary; and every superficial edit is more "
         "similar than every meaning change. The score is the mean of the three shares.",
-        "The score saturates at one third: a system that only puts noise above the summary scores 0.333.",
+        "A system that only ignores noise already scores 0.333.",
         1 / 3, "one of three",
     ),
     BoardTask(
@@ -105,7 +106,7 @@ TASKS = (
         "is the most sensitive",
         "A needle text is inserted, or a span removed, at three sizes and three positions. Similarity is "
         "expected to be 1 / (1 + p) when a share p of the tokens is inserted or removed. The score is 1 −"
-        " the mean distance from that, over insertion and removal.",
+        " the mean distance from that value, over insertions and removals.",
         "An insensitive system does not score 0: a constant 1 scores 0.683, and a constant two thirds scores 0.881.",
         None, "always 1", "constant",
     ),
@@ -113,17 +114,17 @@ TASKS = (
         "clustering", "Clustering", "Clustering", "v_measure", "V-measure",
         "texts",
         "clusters best",
-        "Complete linkage on 1 − similarity, with as many clusters as there are labels; V-measure against"
-        " the labels, mean over sets, then over datasets.",
-        "Random clusters of small sets score above 0: V-measure is not corrected for chance.",
+        "Complete linkage on 1 − similarity, with as many clusters as there are labels. The score is the"
+        " V-measure against the labels, averaged over sets, then over datasets.",
+        "Random clusterings of small sets score above 0: V-measure is not corrected for chance.",
         None, "random", "random",
     ),
     BoardTask(
         "retrieval", "Retrieval", "Retrieval", "retention", "share of nDCG@10 kept",
         "queries",
         "keeps most of its retrieval",
-        "Each document has {copies}. The score is nDCG@10 in the corpus with all copies, which"
-        " count as not relevant, as a share of nDCG@10 in the clean corpus. Also shown: the share kept "
+        "Each document has {copies}. The score is nDCG@10 on the corpus with all copies (none of them"
+        " relevant) as a share of nDCG@10 on the clean corpus. Also shown: the share kept "
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
         "The score is a share of the system's own clean result, so a poor retriever can keep everything because it has "
         "little to lose.",
@@ -215,9 +216,9 @@ def _state_noise_above_change(record: RunRecord, board: SystemBoard) -> Iterator
 
 
 def _format_noise_claim_heading(claim: Claim) -> Sentence:
-    keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
+    keep, what = "ranks" if claim.n == 1 else "rank", "noise above changed meaning for most documents"
     if not claim.n:
-        return (f"No system keeps {what}",)
+        return (f"No system ranks {what}",)
     return (f"{claim.n} of {numbers.format_noun_count(claim.of, 'system')} {keep} {what}{claim.subject}",)
 
 
@@ -245,7 +246,7 @@ def _say_noise_above_change_shares(record: RunRecord, board: SystemBoard, claims
         _say_largest_noise_above_change(record, board, most)
         if most.value
         else _say_no_noise_above_change(record, most),
-        ("Robustness saturates at one third, so see the shares, not only the score.",),
+        ("A system that only ignores noise already scores one third, so see the shares, not only the score.",),
     ]
 
 
@@ -255,13 +256,13 @@ def _say_largest_noise_above_change(record: RunRecord, board: SystemBoard, claim
     share = f"{numbers.format_share_with_count(claim.value or 0, claim.of)} {of}{where}"
     return (
         board.name_system_in_sentence(claim.subject),
-        f" does best: every superficial edit stays above every meaning change on {share}.",
+        f" does best: it ranks every superficial edit above every meaning change for {share}.",
     )
 
 
 def _say_no_noise_above_change(record: RunRecord, claim: Claim) -> Sentence:
     n = count_items_of_system_score(record, BY_NAME["robustness"], claim.subject)
-    return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
+    return (f"No system ranks every superficial edit above every meaning change for any of {n:,} documents.",)
 
 
 def _make_task_leader_claims(record: RunRecord, board: SystemBoard) -> Iterator[Claim]:
@@ -413,7 +414,7 @@ def _describe_widest_interval(results: Sequence[ResultRow], in_percent: bool) ->
     if not halves:
         return "; no intervals."
     width = f"{100 * max(halves):.1f} points" if in_percent else numbers.format_score(max(halves))
-    return f"; widest 95% half-width {width}."
+    return f"; largest half-width of a 95% interval: {width}."
 
 
 PAPER = ("sage_table1", "sage_table2", "sage_table3", "sage_table4", "sage_table5", "sage_table6")

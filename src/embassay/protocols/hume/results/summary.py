@@ -183,7 +183,9 @@ def write_finished_run(
     folder.write_manifest({**done, **extra})
 
 
-OTHER_METHOD = "no vectors: classified and clustered by a different method, so not ranked with embedding models"
+OTHER_METHOD = (
+    "not ranked with embedding models, because classification and clustering without vectors use a different method"
+)
 LLM = "language models are compared with people on the pairs they answered"
 
 

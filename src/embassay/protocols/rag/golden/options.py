@@ -44,15 +44,15 @@ class GoldenOptions:
     depth: int = option(50, "Passages to retrieve by dense search, and as many again by BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
     bm25_b: float = option(0.75, "BM25 parameter b.")
-    rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
+    rrf_c: float = option(60.0, "Reciprocal rank fusion constant.")
     judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
         "ungraded", "Leave out queries with ungraded passages, or keep them without those passages."
     )
-    minimum: int = option(35, "Minimum passages to keep; passages of the same grade stay together.")
+    minimum: int = option(35, "Minimum number of passages to keep; passages of the same grade stay together.")
     top: int = option(20, "Number of top passages whose order matters.")
     batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
-    stability_turns: int | None = option(None, "Turns without a change after which `locks` stops.")
+    stability_turns: int | None = option(None, "Stop `locks` after this many turns without a change.")
     confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
     repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
     human: float = option(0.0, "Share of queries to export for a person to check; typically 0.4.")

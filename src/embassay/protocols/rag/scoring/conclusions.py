@@ -181,11 +181,11 @@ def _classify_larger_loss(facts: dict[str, NumberInSentence]) -> str:
 
 def _phrase_run_interpretation(run: str, k: int, finding: str, pool: str, facts: dict[str, NumberInSentence]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool loses more. A perfect order of {pool} would give PROC "
+        "pool": f"{run}@{k}: the pool loses more. A perfect ordering of {pool} would give a PROC of "
         f"{format_number_with_interval(facts['ceiling'])}. The pool loses "
         f"{format_number_with_interval(facts['pool'])}, the ordering "
         f"{format_number_with_interval(facts['ordering'])}; %PROC is {format_number_with_interval(facts['share'])}.",
-        "ordering": f"{run}@{k}: the ordering loses more. {_capitalize_first(pool)} could give PROC "
+        "ordering": f"{run}@{k}: the ordering loses more. {_capitalize_first(pool)} could give a PROC of "
         f"{format_number_with_interval(facts['ceiling'])}, but gives "
         f"{format_number_with_interval(facts['reached'])}; %PROC is "
         f"{format_number_with_interval(facts['share'])}. The ordering loses "
@@ -277,7 +277,7 @@ def _list_hybrid_guidance(
         status = classify_gain_by_interval(gain)
         told_gain = f"{_phrase_gain(gain)} than the better run alone"
         text = (
-            f"{_describe_pool_union(best)}, PROC@{k} {format_number_with_interval(ceiling)}: "
+            f"{_describe_pool_union(best)} has a PROC@{k} of {format_number_with_interval(ceiling)}, "
             f"{told_gain}. {_MEANING[status]}"
         )
         size = NumberInSentence(best.depth, what="distinct documents")
@@ -286,8 +286,8 @@ def _list_hybrid_guidance(
 
 def _describe_pool_union(union: PoolOfTwoRuns) -> str:
     if union.fused:
-        return f"{union.fused} combines {union.a} and {union.b}"
-    return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b}"
+        return f"{union.fused} combines {union.a} and {union.b} and"
+    return f"A hybrid pool of {union.depth} distinct documents, alternating {union.a} and {union.b},"
 
 
 def _phrase_gain(gain: NumberInSentence) -> str:
@@ -508,7 +508,7 @@ def _list_possible_first_runs(comparison: RunComparisonByMeasure) -> list[str]:
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
-    "zero": "they count as worth 0, but not as harmful",
+    "zero": "they are treated as worth 0, but not as harmful",
     "grade1": "they count as irrelevant",
     "condense": "they are removed before the cutoff",
 }
@@ -570,7 +570,7 @@ def note_input_oddities(
             yield ScoringNote("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = format_noun_count(run.tied, "document")
-            text = f"{run.name} has {equal} tied with another document of the same query; ties are ordered by id."
+            text = f"{run.name} has {equal} tied with another document for the same query; ties are broken by id."
             yield ScoringNote("tied", text, run.name, run.tied, run.lines)
 
 

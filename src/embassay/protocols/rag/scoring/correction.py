@@ -552,7 +552,7 @@ def _list_judge_correction_notes(made: JudgeCorrector, rows: Sequence[CorrectedR
         if rows and 0 < missing <= MOST_REFUSED * total:
             yield (
                 f"In their queries, people left {missing:,} of {total:,} passages in the top {cutoff} ungraded; "
-                "these count as worth 0."
+                "these are treated as worth 0."
             )
 
 

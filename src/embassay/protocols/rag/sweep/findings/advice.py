@@ -645,7 +645,7 @@ def _pair_default_stack_variants(ground: StackArrays, strong: str) -> Mapping[st
         if configuration.mode != "hybrid" or configuration.reranker != strong:
             continue
         for name, mode, reranker in (
-            ("dense, reranked", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE)
+            ("reranked dense", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE)
         ):  # fmt: skip
             other = type(configuration)(**{**vars(configuration), "mode": mode, "reranker": reranker})
             if other in places:
@@ -722,7 +722,7 @@ def advise_on_hybrid_pool_ceiling(ground: StackArrays) -> PaperGuidanceVerdict:
     if not pairs or not is_proc_known_of_all_stacks(ground, measure):
         return make_untested_advice(line, "needs dense and hybrid stacks, and PROC")
     gain = measure_mean_difference_of_stack_pairs(ground, measure, pairs, ceiling=True)
-    text = f"A hybrid pool changes PROC of {measure} by {format_score_with_interval(gain, signed=True)}."
+    text = f"A hybrid pool changes the PROC of {measure} by {format_score_with_interval(gain, signed=True)}."
     return make_source_advice_verdict(line, choose_difference_status_word(gain), text, gain)
 
 

@@ -260,7 +260,7 @@ def list_sweep_notes(
         few = " (too few for a 95th percentile)" if total.few else ""
         measured = " (95th percentile of differences between two sessions)" if asked.jitter_measured else ""
         yield (
-            f"Times cover {numbers.format_noun_count(part.timed, 'query')} in "
+            f"Times are based on {numbers.format_noun_count(part.timed, 'query')} in "
             f"{numbers.format_noun_count(part.sessions, 'session')}, "
             f"{numbers.format_noun_count(total.samples, 'sample')} each{few}; "
             f"differences of up to {describe_latency_jitter(asked)} count as jitter{measured}."
@@ -325,13 +325,13 @@ def _phrase_stack_time(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> s
     total = stack.time("total")
     if total is None:
         return f"It takes {format_ms_per_query(stack.latency)}"
-    few = ", few" if total.few else ""
+    few = "only " if total.few else ""
     shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {format_ms_per_query(stack.latency)}, "
     busy = " on a busy machine" if asked.was_machine_busy else ""
     return (
         f"A query takes {format_ms_per_query(total.p50)}{busy} ({shown}p95 {format_ms_per_query(total.p95)}; "
-        f"{numbers.format_noun_count(total.samples, 'sample')} of "
-        f"{numbers.format_noun_count(total.queries, 'query')}{few})"
+        f"{few}{numbers.format_noun_count(total.samples, 'sample')} of "
+        f"{numbers.format_noun_count(total.queries, 'query')})"
     )
 
 
@@ -349,7 +349,7 @@ def _note_machine_load(asked: SweepRulesPricesAndSeed) -> str:
         f"{numbers.format_noun_count(asked.cores, 'core')}"
     )
     if not asked.was_machine_busy:
-        return f"During timing the machine had a {load}."
+        return f"During timing, the machine had a {load}."
     return (
         f"The machine was busy during timing ({load}), so the times are too long. Measure "
         "again on an idle machine, in a new folder."
@@ -360,7 +360,7 @@ def _phrase_stack_price(stack: StackSummary, asked: SweepRulesPricesAndSeed) -> 
     if not stack.cost:
         return "nothing"
     usd = format_usd_per_1000_queries(stack.cost)
-    return f"{usd} per 1,000 queries (prices of {numbers.format_date(asked.priced_on)})"
+    return f"{usd} per 1,000 queries (prices as of {numbers.format_date(asked.priced_on)})"
 
 
 def _phrase_choice_certainty(recommendation: StackRecommendation) -> str:

@@ -43,7 +43,7 @@ function columnsSaid(board, choice, act) {
     parts.push(el("button.link", { onclick: () => act({ ...ALL, ...pick(choice), col: null, cols: null }) }, "Back to all tasks"), " ");
   }
   if (!total && (choice.task || choice.lang)) parts.unshift("No other column has this task and language. ");
-  if (score.reason && !board.hasRanks(score.key)) parts.push(`No ranks on ${score.title}: ${score.reason}.`);
+  if (score.reason && !board.hasRanks(score.key)) parts.push(`No ranks for ${score.title} (${score.reason}).`);
   return parts;
 }
 
