@@ -102,9 +102,7 @@ def main(files: list[str]) -> int:
     for one in new:
         print(f"{one.file}:{one.line}: looks like a key ({one.form}), fingerprint {one.fingerprint}")
     if new:
-        print(
-            "Take it out, and withdraw it where it is a real one; if it is none, say why in checks/keys.toml."
-        )
+        print("Take it out, and withdraw it where it is a real one; if it is none, say why in checks/keys.toml.")
         return 1
     print(f"No keys but {len({(one.file, one.fingerprint) for one in found})} known to be none.")
     return 0

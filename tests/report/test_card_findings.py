@@ -320,7 +320,9 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
         found[best].good, "beats every other system of its kind"
     )
     assert "of two" not in verbs(found[best].good, "beats every other system of its kind")
-    assert f"robustness of one with {values[worst]}" in verbs(found[worst].bad, "is beaten by every other system of its")
+    assert f"robustness of one with {values[worst]}" in verbs(
+        found[worst].bad, "is beaten by every other system of its"
+    )
 
 
 @pytest.fixture(scope="module")
