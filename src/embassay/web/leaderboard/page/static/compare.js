@@ -28,7 +28,7 @@ export async function drawCompare(board, choice, act) {
     const found = await board.ask(`/compare?${new URLSearchParams({ a: a.name, b: b.name })}`).catch((error) => ({ failed: error.message }));
     if (!isStill(board, choice)) return;
     if (found.failed) {
-      frame([el("p.lede", `These systems cannot be compared now: ${found.failed}`)]);
+      frame([el("p.lede", `They cannot be compared now: ${found.failed}`)]);
       return;
     }
     shown = { key, found };
@@ -58,7 +58,7 @@ function content(board, found, a, b, choice, act) {
   return [
     facts(a, b),
     el("h2", "Differences, A − B"),
-    el("p.how", `${note} Bars: 95% intervals of single differences. The overall score is tested alone; the p values of its parts are Holm-corrected among themselves. The board’s ranks test all pairs. Detectable: the smallest true difference found with 80% power. To the right of the line, A is higher. Differences use unrounded values.`),
+    el("p.how", `${note} Bars: 95% intervals of single differences. The overall score is tested alone; the p values of its parts are Holm-corrected among themselves. The board’s ranks test all pairs. Detectable: the smallest true difference found with 80% power. Right of the line: A is higher. Differences use unrounded values.`),
     forest(rows, a, b),
     found.rows.length > rows.length && el("button.link", { onclick: () => act({ places: "all" }) }, `Show all ${count(found.rows.length)} rows`),
   ].filter(Boolean);
