@@ -40,7 +40,7 @@ export function keepLive(board, changed) {
       drawStatus(board, null);
     } catch (error) {
       missed += 1;
-      if (error.status === 404) drawStatus(board, "This board is no longer in the folder. Reload the page.");
+      if (error.status === 404) drawStatus(board, "This board is not in the folder. Reload the page.");
       else if (missed >= MISSED) drawStatus(board, `Last update ${clock(heard)} UTC, server not responding`);
     }
     return later();
