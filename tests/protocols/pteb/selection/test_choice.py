@@ -94,8 +94,8 @@ def test_the_rule_is_said():
     """With its numbers."""
     assert str(CandidateSelectionRule()) == (
         "The rule selects the largest edit distance among candidates with a mean similarity of at least 4 and an "
-        "edit distance of at least 0.1 (below that, a candidate copies). Ties (to two decimals) go to the shorter "
-        "runtime."
+        "edit distance of at least 0.1 (below that, a candidate counts as a copy). Ties (to two decimals) go to "
+        "the shorter runtime."
     )
     with pytest.raises(AttributeError):
         CandidateSelectionRule().similarity = 3  # type: ignore[misc]
