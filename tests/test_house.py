@@ -120,15 +120,15 @@ def test_the_house_only_gets_better() -> None:
 
 
 GAUGES = {
-    "functions named by one word, %": 15.5,
+    "functions named by one word, %": 13.96,
     "functions named by a participle": 0,
     "class names in three folders": 0,
     "classes with value, low and high": 3,
     "tokens in the median statement": 14,
-    "statements with two loops inside, %": 3.16,
-    "puzzles in 1,000 statements": 6.32,
-    "lines of code to a comment": 44.3,
-    "tokens, in thousands": 1254.4,
+    "statements with two loops inside, %": 3.15,
+    "puzzles in 1,000 statements": 6.27,
+    "lines of code to a comment": 43.1,
+    "tokens, in thousands": 1253.4,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000. The tokens rose by 26 with
 retrievers that are asked, recall by names, distractors, attacks, guards and fresh texts; by 41 with watching a model,
