@@ -168,8 +168,7 @@ def _estimate_with_labels(
     own_mean, variance, off = _compute_people_mean_and_variance(rows)
     (value, better), slope, left = _compute_regression_mean_and_variance(rows, every)
     if groups is not None or refusals.total:
-        spreads = variance, better, slope
-        variance, better = _compute_larger_of_group_variances(rows, every, every_groups, *spreads)
+        variance, better = _compute_larger_of_group_variances(rows, every, every_groups, variance, better, slope)
     unseen = refusals.estimate_hidden_refusal_variance(people, bounds)
     variance, better = variance + unseen, better + unseen
     half = _half_width(variance, free(1), confidence)

@@ -98,6 +98,14 @@ def test_ids_with_blanks_between_tabs(tmp_path: Path) -> None:
     assert rows == [("a query", "a document", 3.0)]
 
 
+def test_an_id_may_begin_with_a_brace(tmp_path: Path) -> None:
+    """A table whose first id does is still no JSON, in judgements and in runs."""
+    run = read("run", tmp_path / "run", "{q1} Q0 d1 1 2.5 tag\n")
+    qrels = read("qrels", tmp_path / "qrels", "{q1} 0 d1 3\n")
+    assert run.frame.rows() == [("{q1}", "d1", 2.5)]
+    assert qrels.frame.rows() == [("{q1}", "d1", 3.0)]
+
+
 def test_map_names_columns(tmp_path: Path) -> None:
     """`--map` wins over the usual names, where the file has the column."""
     content = '{"q": "1", "query_id": "x", "doc_id": "d", "code": 2}\n'

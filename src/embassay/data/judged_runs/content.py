@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
+_OBJECT_START = re.compile(rb"\s*\{\s*([\"'}]|$)")
 
 
 def read_unpacked_bytes(path: Path) -> bytes:
@@ -61,6 +63,11 @@ def split_nonblank_lines(path: Path, content: bytes) -> Iterator[tuple[int, byte
 def find_line_number(content: bytes, offset: int) -> int:
     """The number, from 1, of the line that the byte at `offset` stands in."""
     return content.count(b"\n", 0, offset) + 1
+
+
+def begins_like_json_object(content: bytes) -> bool:
+    """Whether a text begins as a JSON object does: an id in a table may begin with a brace as well."""
+    return _OBJECT_START.match(content) is not None
 
 
 def find_first_nonblank_line(content: bytes) -> bytes:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import split_nonblank_lines
+from embassay.data.judged_runs.content import begins_like_json_object, split_nonblank_lines
 from embassay.data.judged_runs.direction import list_note_on_rising_scores, separate_tied_scores
 from embassay.data.judged_runs.hits import EngineHit, is_distance_name, read_search_hit, replace_lone_surrogates
 from embassay.data.judged_runs.layouts import NAMES, RUN
@@ -53,8 +53,7 @@ def is_engine_answer(content: bytes) -> bool:
     values are answers; or a CSV of ragas."""
     if _is_ragas_csv(content):
         return True
-    first = content.lstrip()[:1]
-    if first not in (b"{", b"["):
+    if not (content.lstrip().startswith(b"[") or begins_like_json_object(content)):
         return False
     try:
         value = _parse_first_json(content)

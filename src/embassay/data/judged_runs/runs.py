@@ -9,7 +9,6 @@ TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a fil
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.judged_runs.content import (
     PARQUET,
+    begins_like_json_object,
     find_first_nonblank_line,
     find_line_of_row,
     read_unpacked_bytes,
@@ -400,8 +400,7 @@ def _read_run_or_qrels_entries(
         return _read_parquet_entries(path, content, kind, mapping, split)
     if kind is RUN and is_engine_answer(content):
         return _read_engine_entries(path, content, mapping, known)
-    # An id in a table may begin with a brace as well.
-    if re.match(rb"\s*\{\s*([\"'}]|$)", find_first_nonblank_line(content)):
+    if begins_like_json_object(find_first_nonblank_line(content)):
         return _read_json_run_or_qrels_entries(path, content, kind, mapping, split)
     layout = detect_text_file_layout(path, content, kind, mapping)
     frame = parse_text_columns(content, layout)

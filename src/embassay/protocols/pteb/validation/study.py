@@ -114,10 +114,16 @@ def draw_rating_study(
     rules_text = format_value_as_json(rules.as_dict(), indent=1) + "\n"
     key = "".join(f"{format_value_as_json(item.as_dict())}\n" for item in items)
     facts = {
-        **{"format": FORMAT, "schema": SCHEMA, "created": format_current_utc_time()},
-        **{"paraphrases": str(of.path), "source": source.name, "paraphraser": source.paraphraser},
-        **{"identity": source.identity, "prompt": source.prompt},
-        **{"sample": asdict(size), "run_seed": drawing.run_seed},
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "created": format_current_utc_time(),
+        "paraphrases": str(of.path),
+        "source": source.name,
+        "paraphraser": source.paraphraser,
+        "identity": source.identity,
+        "prompt": source.prompt,
+        "sample": asdict(size),
+        "run_seed": drawing.run_seed,
         "languages": {
             lang: {
                 "candidates": len(pools[lang]),
